@@ -1,0 +1,154 @@
+use std::path::PathBuf;
+
+/// What can go wrong while a model is read, checked, walked or cut.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file could not be opened or read.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// The file holds more bytes than [`ReadLimits::max_bytes`](crate::ReadLimits::max_bytes).
+    #[error("{} has {found} bytes, more than the limit of {limit}", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Bytes in the file.
+        found: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// The bytes are not an ONNX model.
+    #[error("{origin} is not an ONNX model: {reason}")]
+    NotOnnx {
+        /// Path of the file, or a word for bytes in memory.
+        origin: String,
+        /// What was found instead, or the decoder's words.
+        reason: String,
+    },
+    /// The model has no graph.
+    #[error("{origin} holds an ONNX model without a graph")]
+    NoGraph {
+        /// Path of the file, or a word for bytes in memory.
+        origin: String,
+    },
+    /// A value that was asked for is not produced or fed anywhere in the graph.
+    #[error("the graph has no value `{name}`")]
+    UnknownValue {
+        /// The name asked for.
+        name: String,
+    },
+    /// Two nodes, inputs or initializers of one graph define the same value.
+    #[error("the value `{name}` is defined twice")]
+    DefinedTwice {
+        /// The value's name.
+        name: String,
+    },
+    /// A node needs its own result, so that no order of evaluation exists.
+    #[error("the value `{name}` depends on itself")]
+    Cycle {
+        /// A value on the cycle.
+        name: String,
+    },
+    /// A cut leaves out an input that the wanted outputs need.
+    #[error("the cut at {outputs:?} also needs the graph input `{input}`")]
+    CutNeedsInput {
+        /// The outputs wanted of the cut.
+        outputs: Vec<String>,
+        /// The graph input that was not among the cut's inputs.
+        input: String,
+    },
+    /// Sub-graphs are nested more deeply than [`ReadLimits::max_nesting`](crate::ReadLimits::max_nesting).
+    #[error("sub-graphs are nested more than {limit} deep")]
+    TooDeep {
+        /// Levels allowed.
+        limit: usize,
+    },
+    /// A tensor kept outside the model breaks one of the rules for its location or its size.
+    #[error("{}: external data of tensor `{tensor}` at `{location}`: {rule}", graph.display())]
+    ExternalData {
+        /// The model's path.
+        graph: PathBuf,
+        /// The tensor's name (empty for a nameless attribute tensor).
+        tensor: String,
+        /// The location as written in the model.
+        location: String,
+        /// The rule that is broken.
+        rule: ExternalDataRule,
+    },
+    /// The model could not be encoded.
+    #[error("cannot encode the model: {reason}")]
+    Encode {
+        /// The encoder's words.
+        reason: String,
+    },
+}
+
+/// The ways in which a tensor's external data can be wrong.
+///
+/// Sources: ONNX's own description of external data (`location`, `offset`, `length`, relative to the model's folder)
+/// and the public advisories CVE-2026-27489 and CVE-2026-34445, whose classes these rules close.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExternalDataRule {
+    /// There is no `location`, or it is empty.
+    #[error("no location is given")]
+    NoLocation,
+    /// The location is absolute, climbs with `..`, or names a drive or stream.
+    #[error("the location leaves the model's folder")]
+    Unsafe,
+    /// Nothing is there, or something that is not a regular file.
+    #[error("no such file")]
+    Missing,
+    /// Following links ends outside the root that the caller trusts.
+    #[error("the file lies outside of the release")]
+    Escapes,
+    /// The location is the model file itself.
+    #[error("the location is the model itself")]
+    IsTheModel,
+    /// `offset` or `length` is not a non-negative integer.
+    #[error("`{key}` is `{value}`, not a non-negative integer")]
+    BadNumber {
+        /// `offset` or `length`.
+        key: &'static str,
+        /// The text found.
+        value: String,
+    },
+    /// The tensor's range ends after the end of the file.
+    #[error("bytes {offset} to {end} are needed, the file has {file}")]
+    TooShort {
+        /// First byte of the tensor.
+        offset: u64,
+        /// One past the tensor's last byte.
+        end: u64,
+        /// Bytes in the file.
+        file: u64,
+    },
+    /// `length` is not what the dims and the element type need.
+    #[error("{found} bytes are given where dims and type need {expected}")]
+    WrongLength {
+        /// Bytes that dims and element type need.
+        expected: u64,
+        /// Bytes given by `length`, or left in the file after `offset`.
+        found: u64,
+    },
+    /// A dimension is negative, or the element count overflows.
+    #[error("the dims {dims:?} are no tensor size")]
+    BadDims {
+        /// The dims as written.
+        dims: Vec<i64>,
+    },
+    /// The element type has no fixed size, or is unknown, so that it cannot be kept outside.
+    #[error("elements of type {element_type} cannot be kept outside the model")]
+    BadType {
+        /// The type's name.
+        element_type: String,
+    },
+}
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

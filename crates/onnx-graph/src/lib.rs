@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+
+pub mod external_data;
+
+mod cut;
+mod element_type;
+mod error;
+mod model;
+mod port;
+#[allow(missing_docs, unreachable_pub, unused, unused_qualifications, clippy::all, clippy::pedantic)]
+#[rustfmt::skip]
+#[path = "proto/onnx.rs"]
+mod proto; // generated, see proto/onnx.proto
+mod tensors;
+mod walk;
+
+pub use element_type::{ElementType, PrecisionClass};
+pub use error::{Error, ExternalDataRule, Result};
+pub use model::{Model, OpsetImport, ReadLimits};
+pub use port::{Dim, Port, Shape, write_shape};
+pub use walk::Dependences;

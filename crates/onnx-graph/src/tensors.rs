@@ -1,0 +1,92 @@
+//! Every place in a model where a tensor can hide.
+
+use crate::{
+    Error, Result,
+    proto::{AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto},
+};
+
+/// Calls `visit` for every tensor of the model: initializers, sparse values and indices, tensors in attributes (whatever
+/// type the attribute claims), in sub-graphs, in functions' nodes and attribute defaults, and in training graphs.
+///
+/// Recursion follows sub-graphs only, whose depth the decoder bounds.
+pub(crate) fn for_each<'m>(
+    model: &'m ModelProto,
+    visit: &mut dyn FnMut(&'m TensorProto) -> Result<()>,
+) -> Result<()> {
+    if let Some(graph) = model.graph.as_option() {
+        in_graph(graph, visit)?;
+    }
+    for function in &model.functions {
+        in_nodes(&function.node, visit)?;
+        in_attributes(&function.attribute_proto, visit)?;
+    }
+    for training in &model.training_info {
+        for graph in [&training.initialization, &training.algorithm].into_iter().filter_map(|g| g.as_option())
+        {
+            in_graph(graph, visit)?;
+        }
+    }
+    Ok(())
+}
+
+fn in_graph<'m>(graph: &'m GraphProto, visit: &mut dyn FnMut(&'m TensorProto) -> Result<()>) -> Result<()> {
+    graph.initializer.iter().try_for_each(&mut *visit)?;
+    for sparse in &graph.sparse_initializer {
+        in_sparse(sparse, visit)?;
+    }
+    in_nodes(&graph.node, visit)
+}
+
+fn in_nodes<'m>(nodes: &'m [NodeProto], visit: &mut dyn FnMut(&'m TensorProto) -> Result<()>) -> Result<()> {
+    nodes.iter().try_for_each(|node| in_attributes(&node.attribute, visit))
+}
+
+fn in_attributes<'m>(
+    attributes: &'m [AttributeProto],
+    visit: &mut dyn FnMut(&'m TensorProto) -> Result<()>,
+) -> Result<()> {
+    for attribute in attributes {
+        attribute.t.as_option().map_or(Ok(()), &mut *visit)?;
+        attribute.tensors.iter().try_for_each(&mut *visit)?;
+        for sparse in attribute.sparse_tensor.as_option().into_iter().chain(&attribute.sparse_tensors) {
+            in_sparse(sparse, visit)?;
+        }
+        for graph in sub_graphs(attribute) {
+            in_graph(graph, visit)?;
+        }
+    }
+    Ok(())
+}
+
+fn in_sparse<'m>(
+    sparse: &'m SparseTensorProto,
+    visit: &mut dyn FnMut(&'m TensorProto) -> Result<()>,
+) -> Result<()> {
+    [&sparse.values, &sparse.indices].into_iter().filter_map(|t| t.as_option()).try_for_each(visit)
+}
+
+/// The graphs held by one attribute.
+pub(crate) fn sub_graphs(attribute: &AttributeProto) -> impl Iterator<Item = &GraphProto> {
+    attribute.g.as_option().into_iter().chain(&attribute.graphs)
+}
+
+/// Fails where sub-graphs nest more than `limit` levels deep, anywhere in the model.
+pub(crate) fn check_nesting(model: &ModelProto, limit: usize) -> Result<()> {
+    let mut waiting: Vec<(&[NodeProto], usize)> = Vec::new();
+    waiting.extend(model.graph.as_option().map(|g| (g.node.as_slice(), 0)));
+    waiting.extend(model.functions.iter().map(|f| (f.node.as_slice(), 0)));
+    for training in &model.training_info {
+        let graphs =
+            [&training.initialization, &training.algorithm].into_iter().filter_map(|g| g.as_option());
+        waiting.extend(graphs.map(|g| (g.node.as_slice(), 0)));
+    }
+    while let Some((nodes, depth)) = waiting.pop() {
+        if depth > limit {
+            return Err(Error::TooDeep { limit });
+        }
+        for attribute in nodes.iter().flat_map(|n| &n.attribute) {
+            waiting.extend(sub_graphs(attribute).map(|g| (g.node.as_slice(), depth + 1)));
+        }
+    }
+    Ok(())
+}

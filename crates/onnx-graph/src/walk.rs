@@ -1,0 +1,150 @@
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use crate::{
+    Error, Model, Result,
+    model::{initializer_names, port_name},
+    proto::{GraphProto, NodeProto},
+    tensors::sub_graphs,
+};
+
+/// Who produces and who needs each value of a model's main graph.
+///
+/// A node needs its inputs and whatever its sub-graphs (`If`, `Loop`, `Scan`) capture from the main graph.
+#[derive(Debug)]
+pub struct Dependences<'m> {
+    nodes: &'m [NodeProto],
+    needs: Vec<Vec<&'m str>>,
+    producer: HashMap<&'m str, usize>,
+    inputs: BTreeSet<&'m str>,
+    initializers: HashSet<&'m str>,
+}
+
+impl<'m> Dependences<'m> {
+    /// Indexes the main graph. Fails with [`Error::DefinedTwice`] where two nodes produce one value, or a node
+    /// produces an input or initializer.
+    pub fn new(model: &'m Model) -> Result<Self> {
+        let graph = model.graph();
+        let initializers: HashSet<&str> = initializer_names(graph).collect();
+        let inputs: BTreeSet<&str> =
+            graph.input.iter().map(port_name).filter(|n| !initializers.contains(n)).collect();
+        let mut producer = HashMap::new();
+        for (index, node) in graph.node.iter().enumerate() {
+            // An empty output name marks an optional output that is left out.
+            for output in node.output.iter().map(String::as_str).filter(|o| !o.is_empty()) {
+                let fed = inputs.contains(output) || initializers.contains(output);
+                if producer.insert(output, index).is_some() || fed {
+                    return Err(Error::DefinedTwice { name: output.to_owned() });
+                }
+            }
+        }
+        let needs = graph.node.iter().map(|node| needed_by(node).into_iter().collect()).collect();
+        Ok(Self { nodes: &graph.node, needs, producer, inputs, initializers })
+    }
+
+    /// The graph inputs that `value` depends on, sorted by name. An initializer, or a value computed from constants
+    /// alone, depends on none.
+    pub fn inputs_of(&self, value: &str) -> Result<BTreeSet<&'m str>> {
+        Ok(self.reach(&[value], &HashSet::new())?.inputs)
+    }
+
+    /// Walks back from `outputs`, not past the values in `stop`.
+    pub(crate) fn reach(&self, outputs: &[&str], stop: &HashSet<&str>) -> Result<Reach<'m>> {
+        let mut reach = Reach::default();
+        let mut waiting = Vec::new();
+        for &output in outputs {
+            waiting.push(self.known(output)?);
+        }
+        let mut seen: HashSet<&str> = HashSet::new();
+        while let Some(value) = waiting.pop() {
+            if stop.contains(value) || !seen.insert(value) {
+                continue;
+            }
+            if let Some(&node) = self.producer.get(value) {
+                if reach.nodes.insert(node) {
+                    for &need in &self.needs[node] {
+                        waiting.push(self.known(need)?);
+                    }
+                }
+            } else if self.inputs.contains(value) {
+                reach.inputs.insert(value);
+            } else {
+                reach.initializers.insert(value);
+            }
+        }
+        self.check_acyclic(&reach)?;
+        Ok(reach)
+    }
+
+    /// The graph's own copy of a name, or the error that no such value exists.
+    fn known(&self, name: &str) -> Result<&'m str> {
+        let found = match self.producer.get_key_value(name) {
+            Some((key, _)) => Some(*key),
+            None => self.inputs.get(name).or_else(|| self.initializers.get(name)).copied(),
+        };
+        found.ok_or_else(|| Error::UnknownValue { name: name.to_owned() })
+    }
+
+    /// Nodes come in any order in a malformed file; a cycle among the reached ones can never be evaluated.
+    fn check_acyclic(&self, reach: &Reach<'m>) -> Result<()> {
+        let mut users: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut missing: HashMap<usize, usize> = HashMap::new();
+        for &node in &reach.nodes {
+            let before: HashSet<usize> =
+                self.needs[node].iter().filter_map(|n| self.producer.get(n).copied()).collect();
+            let before: Vec<usize> = before.into_iter().filter(|n| reach.nodes.contains(n)).collect();
+            missing.insert(node, before.len());
+            for producer in before {
+                users.entry(producer).or_default().push(node);
+            }
+        }
+        let mut ready: Vec<usize> = missing.iter().filter(|(_, m)| **m == 0).map(|(n, _)| *n).collect();
+        while let Some(node) = ready.pop() {
+            missing.remove(&node);
+            for user in users.remove(&node).unwrap_or_default() {
+                if let Some(count) = missing.get_mut(&user) {
+                    *count -= 1;
+                    if *count == 0 {
+                        ready.push(user);
+                    }
+                }
+            }
+        }
+        match missing.keys().min() {
+            None => Ok(()),
+            Some(&node) => {
+                let name = self.nodes[node].output.iter().find(|o| !o.is_empty()).cloned();
+                Err(Error::Cycle { name: name.unwrap_or_default() })
+            }
+        }
+    }
+}
+
+/// What a backward walk met.
+#[derive(Debug, Default)]
+pub(crate) struct Reach<'m> {
+    pub(crate) nodes: BTreeSet<usize>,
+    pub(crate) inputs: BTreeSet<&'m str>,
+    pub(crate) initializers: HashSet<&'m str>,
+}
+
+/// All values that a node reads from the graph it stands in: its inputs and what its sub-graphs capture.
+pub(crate) fn needed_by(node: &NodeProto) -> BTreeSet<&str> {
+    let mut needs: BTreeSet<&str> = node.input.iter().map(String::as_str).filter(|n| !n.is_empty()).collect();
+    for graph in node.attribute.iter().flat_map(sub_graphs) {
+        needs.extend(captured_by(graph));
+    }
+    needs
+}
+
+/// Values that a sub-graph uses but does not define. Depth is bounded by the decoder's own limit.
+fn captured_by(graph: &GraphProto) -> BTreeSet<&str> {
+    let mut used: BTreeSet<&str> = graph.node.iter().flat_map(needed_by).collect();
+    used.extend(graph.output.iter().map(port_name));
+    for name in graph.input.iter().map(port_name).chain(initializer_names(graph)) {
+        used.remove(name);
+    }
+    for name in graph.node.iter().flat_map(|n| &n.output) {
+        used.remove(name.as_str());
+    }
+    used
+}
