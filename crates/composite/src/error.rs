@@ -1,0 +1,227 @@
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use onnx_graph::Port;
+
+use crate::Mismatch;
+
+/// What can go wrong between a folder of graphs and a composite.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A folder or file could not be read.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// The folder or file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// A graph could not be read, or its sidecars are not what it says.
+    #[error("{} cannot be used", path.display())]
+    Graph {
+        /// The graph.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: onnx_graph::Error,
+    },
+    /// The folder has more entries than any release.
+    #[error("{} holds more than {limit} files: not a model folder", folder.display())]
+    TooManyFiles {
+        /// The folder that was being listed.
+        folder: PathBuf,
+        /// Entries allowed.
+        limit: usize,
+    },
+    /// No graph of the folder is an image encoder with a mask decoder to it.
+    #[error("{}", no_pair(folder, graphs, other_files))]
+    NoPair {
+        /// The folder.
+        folder: PathBuf,
+        /// Every graph found, with the first rule that it broke.
+        graphs: Vec<Rejection>,
+        /// What the folder holds where it holds no graph: the first few names, sorted, folders with a `/` at the end.
+        other_files: Vec<String>,
+    },
+    /// More than one pair is equally good.
+    #[error("more than one encoder/decoder pair fits: {}", join(candidates.iter().map(|(e, d)| format!("{} with {}", e.display(), d.display()))))]
+    SeveralPairs {
+        /// The pairs, as (encoder, decoder), sorted.
+        candidates: Vec<(PathBuf, PathBuf)>,
+    },
+    /// Two outputs of the encoder could feed one input of the decoder, and nothing says which one is meant.
+    #[error(
+        "the decoder input `{consumed}` could be fed from the encoder's `{consumed}` or from its unused output \
+         `{other}`, which has the same type and shape: equal names alone do not settle it"
+    )]
+    AmbiguousWiring {
+        /// The port that the names would join.
+        consumed: String,
+        /// The unused output that fits as well.
+        other: String,
+    },
+    /// The publisher's metadata is missing, malformed, or contradicts the graphs.
+    #[error("{}: {rule}", path.display())]
+    Metadata {
+        /// The metadata file, or the folder where it should be.
+        path: PathBuf,
+        /// What is wrong.
+        rule: MetadataRule,
+    },
+}
+
+/// The ways in which `metadata.json` can fail its graphs.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MetadataRule {
+    /// There is no such file beside the encoder.
+    #[error("no metadata.json beside the image encoder, so how to prepare pictures is unknown")]
+    Missing,
+    /// The file is larger than any metadata.
+    #[error("the file has {found} bytes, more than the limit of {limit}")]
+    TooLarge {
+        /// Bytes in the file.
+        found: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// The file is not the JSON it should be.
+    #[error("not the publisher's metadata: {0}")]
+    Malformed(String),
+    /// No entry, or several, list the inputs of a graph.
+    #[error("{found} entries of model_files have the inputs of {graph}, one is needed")]
+    Entries {
+        /// The graph's file name.
+        graph: String,
+        /// Entries whose inputs are the graph's.
+        found: usize,
+    },
+    /// A port is described in another way than the graph has it.
+    #[error("port `{port}` is {described} here and {actual} in the graph")]
+    PortDiffers {
+        /// The port.
+        port: String,
+        /// As the metadata has it.
+        described: String,
+        /// As the graph has it.
+        actual: String,
+    },
+    /// The image input is not the only one with that role, or is another one than the graphs say.
+    #[error("{found} inputs have the io_type \"image\", one is needed")]
+    Images {
+        /// Inputs with that role.
+        found: usize,
+    },
+    /// The image input asks for something that this version cannot prepare.
+    #[error("the image input `{port}` has {what}, which is not supported; supported is {supported}")]
+    Unsupported {
+        /// The image input.
+        port: String,
+        /// What it asks for.
+        what: String,
+        /// What can be given.
+        supported: &'static str,
+    },
+}
+
+/// A graph that took no part in a pair, and why.
+#[derive(Debug, Clone)]
+pub struct Rejection {
+    /// The graph.
+    pub path: PathBuf,
+    /// Its inputs; empty where the graph could not be read.
+    pub inputs: Vec<Port>,
+    /// Its outputs; empty where the graph could not be read.
+    pub outputs: Vec<Port>,
+    /// The first rule that it broke.
+    pub rule: Rule,
+}
+
+/// The rules of pairing, in the order in which they are checked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rule {
+    /// The file could not be read as a graph.
+    #[error("unreadable: {0}")]
+    Unreadable(String),
+    /// Two ports on one side have the same name.
+    #[error("two ports are called `{0}`")]
+    DuplicatePort(String),
+    /// It has neither one image input nor a port in common with an encoder.
+    #[error(
+        "neither an image encoder (one input of rank 4) nor fed by one (no port in common with an encoder)"
+    )]
+    NoRole,
+    /// Encoder and decoder are kept in different precisions.
+    #[error("its precision is not that of {0}")]
+    Precision(String),
+    /// The precision is not among those asked for.
+    #[error("its precision is not among those asked for")]
+    NotAskedFor,
+    /// One is quantised and the other is not.
+    #[error("only one of it and {0} is quantised")]
+    Quantization(String),
+    /// A port of one name differs between encoder and decoder.
+    #[error("a port differs from {encoder}: {mismatch}")]
+    Port {
+        /// The encoder's file name.
+        encoder: String,
+        /// What differs.
+        mismatch: Mismatch,
+    },
+    /// A decoder input that no encoder gives.
+    #[error("nothing feeds its input `{0}`")]
+    Unfed(String),
+    /// No output can be told to be the masks.
+    #[error("no single output of rank 4 or more, or named `masks` or `pred_masks`, is the masks")]
+    NoMasks,
+    /// No output can be told to be the scores.
+    #[error("no single output of rank 1 to 3, or named `scores` or `iou_scores`, is the scores")]
+    NoScores,
+    /// Neither graph of the pair takes points.
+    #[error("neither it nor {0} has a point prompt (coordinates [..,N,2] with labels [..,N])")]
+    NoPrompt(String),
+    /// Both graphs of the pair take points.
+    #[error("both it and {0} have a point prompt")]
+    TwoPrompts(String),
+    /// The decoder takes the points, which this version cannot feed.
+    #[error("it takes the points itself; composites of this kind are not supported yet")]
+    PromptInDecoder,
+    /// Points are taken, but nothing that reaches the decoder depends on them.
+    #[error("the points never reach {0}")]
+    PromptUnused(String),
+    /// A valid encoder without a decoder.
+    #[error("an image encoder, but no decoder fits it")]
+    Alone,
+}
+
+fn no_pair(folder: &Path, graphs: &[Rejection], other_files: &[String]) -> String {
+    let folder = folder.display();
+    if !graphs.is_empty() {
+        let list: Vec<String> = graphs.iter().map(ToString::to_string).collect();
+        return format!("{folder} holds no encoder/decoder pair: {}", list.join("; "));
+    }
+    match other_files {
+        [] => format!("{folder} holds no ONNX graph, it is empty"),
+        files => format!("{folder} holds no ONNX graph, only {}", files.join(", ")),
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if !self.inputs.is_empty() || !self.outputs.is_empty() {
+            write!(f, " ({} -> {})", join(&self.inputs), join(&self.outputs))?;
+        }
+        write!(f, ": {}", self.rule)
+    }
+}
+
+pub(crate) fn join<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    items.into_iter().map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,121 @@
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use onnx_graph::{Model, Port, PrecisionClass};
+
+use crate::{Error, Result};
+
+/// How deep below the folder graphs are looked for: a release has one top folder, a repository a few.
+const MAX_DEPTH: usize = 6;
+/// A folder with more entries than this is no model release.
+const MAX_ENTRIES: usize = 20_000;
+
+/// An ONNX graph on disk with what pairing needs to know of it.
+#[derive(Debug, Clone)]
+pub struct GraphFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The decoded model; external tensors stay on disk.
+    pub model: Model,
+    /// What a caller feeds.
+    pub inputs: Vec<Port>,
+    /// What the graph gives.
+    pub outputs: Vec<Port>,
+    /// Half or single precision, by the graph's initializers.
+    pub precision: PrecisionClass,
+    /// True where the graph holds 8-bit weights.
+    pub quantized: bool,
+}
+
+impl GraphFile {
+    /// Reads one graph and checks its sidecars against `root` (see [`onnx_graph::external_data::verify`]).
+    pub fn read(path: &Path, root: &Path) -> Result<Self> {
+        let graph = |source| Error::Graph { path: path.to_owned(), source };
+        let model = Model::read(path).map_err(graph)?;
+        onnx_graph::external_data::verify_model(&model, path, root).map_err(graph)?;
+        Ok(Self::new(path.to_owned(), model))
+    }
+
+    /// Describes a model that has been read already.
+    pub fn new(path: PathBuf, model: Model) -> Self {
+        Self {
+            path,
+            inputs: model.inputs(),
+            outputs: model.outputs(),
+            precision: model.precision(),
+            quantized: model.is_quantized(),
+            model,
+        }
+    }
+
+    /// The folder that the graph's sidecars are relative to.
+    pub fn folder(&self) -> &Path {
+        match self.path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        }
+    }
+
+    /// The file's name without its folder.
+    pub fn file_name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub(crate) fn input(&self, name: &str) -> Option<&Port> {
+        self.inputs.iter().find(|p| p.name == name)
+    }
+
+    pub(crate) fn output(&self, name: &str) -> Option<&Port> {
+        self.outputs.iter().find(|p| p.name == name)
+    }
+}
+
+/// All files below `folder` whose name ends in `.onnx` (in any case), sorted, so that no listing order can matter.
+pub(crate) fn find_graphs(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(folder.to_owned(), 0)];
+    let mut entries = 0;
+    while let Some((folder, depth)) = waiting.pop() {
+        let io = |source| Error::Io { path: folder.clone(), source };
+        for entry in fs::read_dir(&folder).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            entries += 1;
+            if entries > MAX_ENTRIES {
+                return Err(Error::TooManyFiles { folder, limit: MAX_ENTRIES });
+            }
+            // Links to files are followed (hub snapshots are made of them), links to folders are not.
+            let kind = entry.file_type().map_err(io)?;
+            let path = entry.path();
+            if kind.is_dir() {
+                if depth < MAX_DEPTH {
+                    waiting.push((path, depth + 1));
+                }
+            } else if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx")) && path.is_file() {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The first few names in a folder, sorted, with a word for the rest: what a person needs to see a wrong path.
+pub(crate) fn first_names(folder: &Path) -> Result<Vec<String>> {
+    const SHOWN: usize = 8;
+    let io = |source| Error::Io { path: folder.to_owned(), source };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let slash = if entry.file_type().map_err(io)?.is_dir() { "/" } else { "" };
+        names.push(format!("{}{slash}", entry.file_name().to_string_lossy()));
+    }
+    names.sort();
+    let more = names.len().saturating_sub(SHOWN);
+    names.truncate(SHOWN);
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    Ok(names)
+}

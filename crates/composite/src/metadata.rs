@@ -1,0 +1,177 @@
+use std::{collections::BTreeMap, fs, io::Read, path::Path};
+
+use onnx_graph::{Port, write_shape};
+use serde::Deserialize;
+
+use crate::{Error, GraphFile, MetadataRule, Result, select::Pair};
+
+const FILE_NAME: &str = "metadata.json";
+/// The publisher's files have a few kilobytes.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// How a picture is brought to a graph's input size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResizeRule {
+    /// Width and height each on its own, without padding: what SAM 2 does.
+    Stretch,
+}
+
+/// How a picture becomes the image input: resized as 8-bit RGB, scaled to `[0, 1]`, then `(x - mean) / std` per channel,
+/// as `[1, 3, height, width]` float32.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Preprocessing {
+    /// Height of the image input in pixels.
+    pub height: u32,
+    /// Width of the image input in pixels.
+    pub width: u32,
+    /// How the picture gets that size.
+    pub resize: ResizeRule,
+    /// Subtracted from each channel (red, green, blue) after scaling to `[0, 1]`.
+    pub mean: [f32; 3],
+    /// Divides each channel after the subtraction.
+    pub std: [f32; 3],
+}
+
+/// The publisher's description of a release. Unknown fields are left alone.
+#[derive(Debug, Deserialize)]
+struct Document {
+    model_files: BTreeMap<String, FileEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct FileEntry {
+    inputs: BTreeMap<String, Tensor>,
+    #[serde(default)]
+    outputs: BTreeMap<String, Tensor>,
+}
+
+/// One port; what is left out has the default of the publisher's schema.
+#[derive(Debug, Deserialize)]
+struct Tensor {
+    shape: Vec<u64>,
+    dtype: String,
+    io_type: Option<String>,
+    value_range: Option<[f64; 2]>,
+    image_metadata: Option<ImageMetadata>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ImageMetadata {
+    color_format: Option<String>,
+}
+
+/// Reads `metadata.json` beside the encoder and holds it against both graphs.
+pub(crate) fn preprocessing(pair: &Pair) -> Result<Preprocessing> {
+    let folder = pair.encoder.folder();
+    let path = folder.join(FILE_NAME);
+    let fail = |rule| Error::Metadata { path: path.clone(), rule };
+    let document = read(&path)?;
+    let mut image = None;
+    for graph in [&pair.encoder, &pair.decoder] {
+        let entry = entry_of(&document, graph).map_err(fail)?;
+        check_ports(&graph.inputs, &entry.inputs).map_err(fail)?;
+        check_ports(&graph.outputs, &entry.outputs).map_err(fail)?;
+        let images: Vec<_> =
+            entry.inputs.iter().filter(|(_, t)| t.io_type.as_deref() == Some("image")).collect();
+        if graph.path == pair.encoder.path {
+            match images.as_slice() {
+                [(name, tensor)] if **name == pair.image => image = Some(*tensor),
+                _ => return Err(fail(MetadataRule::Images { found: images.len() })),
+            }
+        }
+    }
+    let tensor = image.ok_or_else(|| fail(MetadataRule::Images { found: 0 }))?;
+    image_contract(&pair.image, tensor).map_err(fail)
+}
+
+fn read(path: &Path) -> Result<Document> {
+    let fail = |rule| Error::Metadata { path: path.to_owned(), rule };
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(fail(MetadataRule::Missing)),
+        Err(e) => return Err(io(e)),
+    };
+    let mut text = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(io)?;
+    let found = text.len() as u64;
+    if found > MAX_BYTES {
+        return Err(fail(MetadataRule::TooLarge { found, limit: MAX_BYTES }));
+    }
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text);
+    serde_json::from_slice(text).map_err(|e| fail(MetadataRule::Malformed(e.to_string())))
+}
+
+/// The one entry whose inputs have the names of the graph's; its key, a file name, may have been changed by a rename.
+fn entry_of<'d>(document: &'d Document, graph: &GraphFile) -> Result<&'d FileEntry, MetadataRule> {
+    let mut names: Vec<&str> = graph.inputs.iter().map(|p| p.name.as_str()).collect();
+    names.sort_unstable();
+    let fitting: Vec<_> = document
+        .model_files
+        .values()
+        .filter(|e| e.inputs.keys().map(String::as_str).eq(names.iter().copied()))
+        .collect();
+    match fitting.as_slice() {
+        [entry] => Ok(entry),
+        _ => Err(MetadataRule::Entries { graph: graph.file_name(), found: fitting.len() }),
+    }
+}
+
+/// Every port that the metadata describes must be the graph's in type and in each dim that the graph fixes.
+fn check_ports(ports: &[Port], described: &BTreeMap<String, Tensor>) -> Result<(), MetadataRule> {
+    for (name, tensor) in described {
+        let port = ports.iter().find(|p| p.name == *name);
+        let fits = port.is_some_and(|p| {
+            let dims = p.shape.as_ref().is_none_or(|shape| {
+                shape.len() == tensor.shape.len()
+                    && shape
+                        .iter()
+                        .zip(&tensor.shape)
+                        .all(|(dim, size)| dim.size().is_none_or(|d| d == *size))
+            });
+            dims && p.element_type.to_string() == tensor.dtype
+        });
+        if !fits {
+            let mut actual = String::from("missing");
+            if let Some(port) = port {
+                actual = port.element_type.to_string();
+                let _ = write_shape(&mut actual, &port.shape);
+            }
+            let described = format!("{}{:?}", tensor.dtype, tensor.shape);
+            return Err(MetadataRule::PortDiffers { port: name.clone(), described, actual });
+        }
+    }
+    Ok(())
+}
+
+/// The image input that this version can prepare: `[1, 3, height, width]` float32 RGB in `[0, 1]`. The publisher's graphs
+/// normalise inside, so mean and deviation are those of the identity.
+fn image_contract(name: &str, tensor: &Tensor) -> Result<Preprocessing, MetadataRule> {
+    let unsupported =
+        |what: String, supported| MetadataRule::Unsupported { port: name.to_owned(), what, supported };
+    if tensor.dtype != "float32" {
+        return Err(unsupported(format!("dtype {}", tensor.dtype), "float32"));
+    }
+    if tensor.value_range != Some([0.0, 1.0]) {
+        let found =
+            tensor.value_range.map_or("no value range".to_owned(), |r| format!("the value range {r:?}"));
+        return Err(unsupported(found, "[0.0, 1.0]"));
+    }
+    let color = tensor.image_metadata.as_ref().and_then(|m| m.color_format.as_deref()).unwrap_or("rgb");
+    if color != "rgb" {
+        return Err(unsupported(format!("the color format {color}"), "rgb"));
+    }
+    // A side of more than 16384 is no encoder's; it would be an absurd allocation later.
+    let side = |size: u64| u32::try_from(size).ok().filter(|s| (1..=16384).contains(s));
+    match tensor.shape.as_slice() {
+        &[1, 3, height, width] if side(height).is_some() && side(width).is_some() => Ok(Preprocessing {
+            height: height as u32,
+            width: width as u32,
+            resize: ResizeRule::Stretch,
+            mean: [0.0; 3],
+            std: [1.0; 3],
+        }),
+        shape => Err(unsupported(format!("the shape {shape:?}"), "[1, 3, height, width]")),
+    }
+}

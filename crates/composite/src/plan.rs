@@ -1,0 +1,166 @@
+use std::{collections::BTreeSet, fmt, path::PathBuf};
+
+use onnx_graph::{Dependences, Model};
+
+use crate::{Composite, Error, Result, Rule, error::Rejection};
+
+/// A part of a composite that is run as one graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Component {
+    /// The encoder's nodes that depend on the picture alone.
+    ImageEncoder,
+    /// The encoder's nodes that depend on the points alone.
+    PromptEncoder,
+    /// The encoder's nodes that depend on both: run per prompt, with the picture kept.
+    FusedEncoder,
+    /// The decoder.
+    MaskDecoder,
+}
+
+impl fmt::Display for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ImageEncoder => "image encoder",
+            Self::PromptEncoder => "prompt encoder",
+            Self::FusedEncoder => "image and prompt encoder",
+            Self::MaskDecoder => "mask decoder",
+        })
+    }
+}
+
+/// Something that flows through a composite.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Value {
+    /// The prepared picture.
+    Image,
+    /// The points' coordinates.
+    Coordinates,
+    /// The points' labels.
+    Labels,
+    /// What an earlier step gave on one of its ports.
+    Port(Component, String),
+}
+
+/// One input of a step and what it is fed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Feed {
+    /// The graph's input.
+    pub port: String,
+    /// What goes in.
+    pub value: Value,
+}
+
+/// One graph to run.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Which part of the composite this is.
+    pub component: Component,
+    /// The graph; its sidecars are relative to [`folder`](Self::folder).
+    pub model: Model,
+    /// Where the graph's sidecars are.
+    pub folder: PathBuf,
+    /// What each input is fed.
+    pub feeds: Vec<Feed>,
+    /// The outputs that later steps or the caller need; each becomes [`Value::Port`].
+    pub outputs: Vec<String>,
+}
+
+/// What to run, split into what a picture needs once and what each prompt needs.
+///
+/// The split follows from reachability in the graphs: what no point can reach is run once per picture.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Steps whose outputs are kept with the picture.
+    pub per_image: Vec<Step>,
+    /// Steps for each prompt, in order; the last is the mask decoder.
+    pub per_prompt: Vec<Step>,
+}
+
+impl Plan {
+    pub(crate) fn of(composite: &Composite) -> Result<Self> {
+        let pair = composite.pair();
+        let (encoder, decoder) = (&pair.encoder, &pair.decoder);
+        let in_encoder = |source| Error::Graph { path: encoder.path.clone(), source };
+        let walk = Dependences::new(&encoder.model).map_err(in_encoder)?;
+
+        let (mut of_image, mut of_prompt, mut of_both) = (Vec::new(), Vec::new(), Vec::new());
+        for port in &pair.shared {
+            let needs = walk.inputs_of(port).map_err(in_encoder)?;
+            let points = needs.contains(pair.prompt.coordinates.as_str())
+                || needs.contains(pair.prompt.labels.as_str());
+            match (needs.contains(pair.image.as_str()), points) {
+                (true, true) => of_both.push(port.as_str()),
+                (false, true) => of_prompt.push(port.as_str()),
+                // Constants of the encoder are kept with the picture as well.
+                (_, false) => of_image.push(port.as_str()),
+            }
+        }
+        if of_prompt.is_empty() && of_both.is_empty() {
+            let rule = Rule::PromptUnused(decoder.file_name());
+            let (inputs, outputs) = (encoder.inputs.clone(), encoder.outputs.clone());
+            let graphs = vec![Rejection { path: encoder.path.clone(), inputs, outputs, rule }];
+            return Err(Error::NoPair {
+                folder: composite.folder().to_owned(),
+                graphs,
+                other_files: Vec::new(),
+            });
+        }
+
+        let encoder_step = |component, outputs: &[&str]| -> Result<Option<Step>> {
+            if outputs.is_empty() {
+                return Ok(None);
+            }
+            let mut needs = BTreeSet::new();
+            for output in outputs {
+                needs.extend(walk.inputs_of(output).map_err(in_encoder)?);
+            }
+            let needs: Vec<&str> = needs.into_iter().collect();
+            let model = encoder.model.cut(&needs, outputs).map_err(in_encoder)?;
+            let feeds =
+                needs.iter().map(|&port| Feed { port: port.to_owned(), value: composite.fed_to(port) });
+            Ok(Some(Step {
+                component,
+                model,
+                folder: encoder.folder().to_owned(),
+                feeds: feeds.collect(),
+                outputs: outputs.iter().map(|&o| o.to_owned()).collect(),
+            }))
+        };
+        let per_image: Vec<Step> = encoder_step(Component::ImageEncoder, &of_image)?.into_iter().collect();
+        let mut per_prompt: Vec<Step> =
+            encoder_step(Component::PromptEncoder, &of_prompt)?.into_iter().collect();
+        per_prompt.extend(encoder_step(Component::FusedEncoder, &of_both)?);
+
+        let produced = |port: &str| {
+            let mut steps = per_image.iter().chain(&per_prompt);
+            steps.find(|s| s.outputs.iter().any(|o| o == port)).map(|s| s.component)
+        };
+        let feeds = decoder.inputs.iter().filter_map(|input| {
+            let component = produced(&input.name)?;
+            Some(Feed { port: input.name.clone(), value: Value::Port(component, input.name.clone()) })
+        });
+        let decoder_step = Step {
+            component: Component::MaskDecoder,
+            model: decoder.model.clone(),
+            folder: decoder.folder().to_owned(),
+            feeds: feeds.collect(),
+            outputs: vec![pair.masks.clone(), pair.scores.clone()],
+        };
+        per_prompt.push(decoder_step);
+        Ok(Self { per_image, per_prompt })
+    }
+
+    /// The values that have to be kept with a picture: what the per-prompt steps take from outside of themselves.
+    pub fn kept_per_image(&self) -> BTreeSet<&Value> {
+        let made: BTreeSet<Component> = self.per_prompt.iter().map(|s| s.component).collect();
+        let fed = self.per_prompt.iter().flat_map(|s| &s.feeds).map(|f| &f.value);
+        fed.filter(|v| match v {
+            Value::Image => true,
+            Value::Port(component, _) => !made.contains(component),
+            Value::Coordinates | Value::Labels => false,
+        })
+        .collect()
+    }
+}
