@@ -1,0 +1,241 @@
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use onnx_graph::{Model, Port};
+use ort::{
+    environment::Environment,
+    session::{SessionInputValue, builder::GraphOptimizationLevel},
+    value::{DynValue, TensorElementType, TensorRef},
+};
+
+use super::{
+    Engine, EngineInfo, EngineKind, EngineOptions, Session,
+    onnxruntime::{Candidate, Origin, candidates},
+};
+use crate::{Error, Result, Tensor, error::LibraryProblem};
+
+/// The one ONNX Runtime of this process. It stays to the end: a second environment, or a second library, cannot be had.
+static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
+
+#[derive(Clone)]
+struct Loaded {
+    /// `None` where the library was loaded and then failed to start: no other one can take its place.
+    environment: Option<Environment>,
+    path: PathBuf,
+    version: String,
+}
+
+/// ONNX Runtime through a shared library found at run time.
+#[derive(Debug)]
+pub(super) struct OrtEngine {
+    info: EngineInfo,
+    environment: Environment,
+}
+
+impl OrtEngine {
+    pub(super) fn open(options: &EngineOptions) -> Result<Self> {
+        let (environment, path, version) = load(options.library.as_deref())?;
+        let info = EngineInfo {
+            kind: EngineKind::OnnxRuntime,
+            version,
+            library: Some(path),
+            threads: options.thread_count(),
+            note: None,
+        };
+        Ok(Self { info, environment })
+    }
+}
+
+/// Finds and loads the library, or hands out the one that is loaded already.
+fn load(asked: Option<&Path>) -> Result<(Environment, PathBuf, String)> {
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(loaded) = loaded.as_ref() {
+        return match (asked, &loaded.environment) {
+            (Some(asked), _) if !same_file(asked, &loaded.path) => {
+                Err(Error::LibraryInUse { loaded: loaded.path.clone(), asked: asked.to_owned() })
+            }
+            (_, Some(environment)) => Ok((environment.clone(), loaded.path.clone(), loaded.version.clone())),
+            (_, None) => Err(Error::Library {
+                path: loaded.path.clone(),
+                problem: LibraryProblem::Broken("an earlier start in this process failed".to_owned()),
+            }),
+        };
+    }
+    let mut tried = Vec::new();
+    for candidate in candidates(asked) {
+        match start(&candidate, &mut loaded) {
+            Ok(found) => return Ok(found),
+            Err(error @ Error::Library { .. }) if candidate.origin == Origin::Named => return Err(error),
+            Err(Error::Library { path, problem }) => tried.push(format!("{}: {problem}", path.display())),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::EngineUnavailable {
+        engine: EngineKind::OnnxRuntime,
+        reason: format!(
+            "its library was not found ({}); `cargo run --example fetch_runtime` fetches it, or set ORT_DYLIB_PATH",
+            tried.join("; ")
+        ),
+    })
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+fn start(candidate: &Candidate, loaded: &mut Option<Loaded>) -> Result<(Environment, PathBuf, String)> {
+    let path = &candidate.path;
+    let fail = |problem| Error::Library { path: path.clone(), problem };
+    if candidate.origin != Origin::System && !path.is_file() {
+        return Err(fail(LibraryProblem::Missing));
+    }
+    // A library that answers with null makes the binding panic: that is this library's fault, not the program's.
+    let builder = catch_unwind(|| ort::init_from(path))
+        .map_err(|_| fail(LibraryProblem::Broken("it gives no interface".to_owned())))?
+        .map_err(|error| fail(problem(&error)))?;
+    let version = catch_unwind(|| version(path)).unwrap_or_default();
+    let environment =
+        catch_unwind(AssertUnwindSafe(|| builder.with_name("sam-runtime").with_telemetry(false).build()))
+            .map_err(|_| "it gives no interface of the version it reports".to_owned())
+            .and_then(|built| built.map_err(|e| e.to_string()));
+    let (environment, problem) = match environment {
+        Ok(environment) => (Some(environment), None),
+        Err(reason) => (None, Some(LibraryProblem::Broken(reason))),
+    };
+    *loaded = Some(Loaded { environment: environment.clone(), path: path.clone(), version: version.clone() });
+    match (environment, problem) {
+        (Some(environment), _) => Ok((environment, path.clone(), version)),
+        (None, problem) => {
+            Err(fail(problem.unwrap_or_else(|| LibraryProblem::Broken("unknown reason".to_owned()))))
+        }
+    }
+}
+
+fn problem(error: &ort::LoadDynamicError) -> LibraryProblem {
+    use ort::LoadDynamicError as E;
+    match error {
+        E::Dlopen { error, .. } => {
+            // The system's own words are one level down.
+            let reason =
+                std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+            LibraryProblem::NotALibrary(reason)
+        }
+        E::MissingApi { .. } => LibraryProblem::NotOnnxRuntime,
+        E::BadVersion { version_str, .. } => LibraryProblem::Version {
+            found: version_str.clone(),
+            required: format!("1.{}", ort::MINOR_VERSION),
+        },
+        E::InvalidVersionString => LibraryProblem::Version {
+            found: "unreadable".to_owned(),
+            required: format!("1.{}", ort::MINOR_VERSION),
+        },
+    }
+}
+
+/// Version as the library tells it: the minor version, and the commit it was built from.
+fn version(path: &Path) -> String {
+    let minor =
+        ort::util::probe(path).map_or_else(|| "of unknown version".to_owned(), |minor| format!("1.{minor}"));
+    let commit = ort::info().split(", ").find_map(|part| part.strip_prefix("git-commit-id="));
+    commit.map_or(minor.clone(), |commit| format!("{minor} (commit {commit})"))
+}
+
+impl Engine for OrtEngine {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    fn load(&self, model: &Model, folder: &Path, name: &str) -> Result<Box<dyn Session>> {
+        let fail =
+            |reason: String| Error::Load { engine: EngineKind::OnnxRuntime, graph: name.to_owned(), reason };
+        let bytes = model.to_bytes()?;
+        let folder = folder.canonicalize().map_err(|source| Error::Io { path: folder.to_owned(), source })?;
+        let folder = folder.to_str().ok_or_else(|| fail(format!("{} is not UTF-8", folder.display())))?;
+        let session = (|| {
+            ort::session::Session::builder(&self.environment)?
+                .with_optimization_level(GraphOptimizationLevel::All)?
+                .with_intra_threads(self.info.threads.get())?
+                .with_inter_threads(1)?
+                // A composite holds several sessions: spinning ones burn each other's cores.
+                .with_intra_op_spinning(false)?
+                .with_inter_op_spinning(false)?
+                // Its peak is a third lower without, at the same speed.
+                .with_memory_pattern(false)?
+                // A graph from memory still finds its sidecars, in the folder it was published in.
+                .with_config_entry("session.model_external_initializers_file_folder_path", folder)?
+                .commit_from_memory(&bytes)
+        })()
+        .map_err(|e| fail(e.to_string()))?;
+        Ok(Box::new(OrtSession {
+            session: Mutex::new(session),
+            name: name.to_owned(),
+            inputs: model.inputs(),
+            outputs: model.outputs(),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct OrtSession {
+    /// The binding asks for exclusive use while running; calls from several threads queue here.
+    session: Mutex<ort::session::Session>,
+    name: String,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+impl Session for OrtSession {
+    fn inputs(&self) -> &[Port] {
+        &self.inputs
+    }
+
+    fn outputs(&self) -> &[Port] {
+        &self.outputs
+    }
+
+    fn run(&self, inputs: &[(&str, &Tensor)]) -> Result<Vec<(String, Tensor)>> {
+        let fail =
+            |reason: String| Error::Run { engine: EngineKind::OnnxRuntime, graph: self.name.clone(), reason };
+        let mut fed: Vec<(&str, SessionInputValue<'_>)> = Vec::with_capacity(inputs.len());
+        for (name, tensor) in inputs {
+            let value: Result<SessionInputValue<'_>, ort::Error> = match tensor {
+                Tensor::F32(a) => TensorRef::from_array_view(a).map(Into::into),
+                Tensor::I32(a) => TensorRef::from_array_view(a).map(Into::into),
+                Tensor::I64(a) => TensorRef::from_array_view(a).map(Into::into),
+                Tensor::U8(a) => TensorRef::from_array_view(a).map(Into::into),
+            };
+            fed.push((*name, value.map_err(|e| fail(e.to_string()))?));
+        }
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let values = session.run(fed).map_err(|e| fail(e.to_string()))?;
+        let mut named = Vec::with_capacity(self.outputs.len());
+        for port in &self.outputs {
+            let value = values.get(&port.name).ok_or_else(|| fail(format!("no output `{}`", port.name)))?;
+            named.push((port.name.clone(), from_ort(port, value).map_err(&fail)?));
+        }
+        Ok(named)
+    }
+}
+
+fn from_ort(port: &Port, value: &DynValue) -> Result<Tensor, String> {
+    let element_type = match value.dtype() {
+        ort::value::ValueType::Tensor { ty, .. } => *ty,
+        other => return Err(format!("output `{}` is no tensor but {other}", port.name)),
+    };
+    let text = |e: ort::Error| e.to_string();
+    Ok(match element_type {
+        TensorElementType::Float32 => {
+            Tensor::F32(value.try_extract_array::<f32>().map_err(text)?.into_owned())
+        }
+        TensorElementType::Int32 => Tensor::I32(value.try_extract_array::<i32>().map_err(text)?.into_owned()),
+        TensorElementType::Int64 => Tensor::I64(value.try_extract_array::<i64>().map_err(text)?.into_owned()),
+        TensorElementType::Uint8 => Tensor::U8(value.try_extract_array::<u8>().map_err(text)?.into_owned()),
+        other => return Err(format!("output `{}` has the unsupported type {other}", port.name)),
+    })
+}

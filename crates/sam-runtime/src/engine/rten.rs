@@ -1,0 +1,170 @@
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use ndarray::{ArrayD, IxDyn};
+use onnx_graph::{ElementType, Model, Port};
+use rten::{ModelOptions, NodeId, RunOptions, ThreadPool, Value, ValueOrView, ValueView};
+
+use super::{Engine, EngineInfo, EngineKind, EngineOptions, Session};
+use crate::{Error, Result, Tensor};
+
+/// The version in this crate's lock on rten: the library itself does not tell.
+const VERSION: &str = "0.27";
+
+/// rten: every operator of these networks in pure Rust.
+#[derive(Debug)]
+pub(super) struct RtenEngine {
+    info: EngineInfo,
+    pool: Arc<ThreadPool>,
+    /// Sidecars per folder: the parts of one encoder share the bytes of one sidecar.
+    sidecars: RefCell<HashMap<PathBuf, Sidecars>>,
+}
+
+struct Sidecars {
+    options: ModelOptions,
+    read: HashSet<String>,
+}
+
+impl std::fmt::Debug for Sidecars {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(&self.read).finish()
+    }
+}
+
+impl RtenEngine {
+    pub(super) fn open(options: &EngineOptions, note: Option<String>) -> Self {
+        let threads = options.thread_count();
+        let info =
+            EngineInfo { kind: EngineKind::Rten, version: VERSION.to_owned(), library: None, threads, note };
+        let pool = Arc::new(ThreadPool::with_num_threads(threads.get()));
+        Self { info, pool, sidecars: RefCell::default() }
+    }
+}
+
+impl Engine for RtenEngine {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+
+    fn load(&self, model: &Model, folder: &Path, name: &str) -> Result<Box<dyn Session>> {
+        let load = |reason: String| Error::Load { engine: EngineKind::Rten, graph: name.to_owned(), reason };
+        let options = {
+            let mut sidecars = self.sidecars.borrow_mut();
+            let known = sidecars
+                .entry(folder.to_owned())
+                .or_insert_with(|| Sidecars { options: ModelOptions::with_all_ops(), read: HashSet::new() });
+            for entry in onnx_graph::external_data::list(model, folder)? {
+                if !known.read.contains(&entry.location) {
+                    let path = folder.join(&entry.location);
+                    let bytes = fs::read(&path).map_err(|source| Error::Io { path, source })?;
+                    known.options.external_data(&entry.location, bytes);
+                    known.read.insert(entry.location);
+                }
+            }
+            known.options.clone()
+        };
+        let loaded = options.load(model.to_bytes()?).map_err(|e| load(e.to_string()))?;
+        let ports = |ports: Vec<Port>| -> Result<Vec<(Port, NodeId)>> {
+            let with_id = |port: Port| {
+                let id = loaded.node_id(&port.name).map_err(|e| load(e.to_string()))?;
+                Ok((port, id))
+            };
+            ports.into_iter().map(with_id).collect()
+        };
+        let (inputs, input_ids) = ports(model.inputs())?.into_iter().unzip();
+        let (outputs, output_ids) = ports(model.outputs())?.into_iter().unzip();
+        Ok(Box::new(RtenSession {
+            model: loaded,
+            name: name.to_owned(),
+            inputs,
+            input_ids,
+            outputs,
+            output_ids,
+            pool: Arc::clone(&self.pool),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct RtenSession {
+    model: rten::Model,
+    name: String,
+    inputs: Vec<Port>,
+    input_ids: Vec<NodeId>,
+    outputs: Vec<Port>,
+    output_ids: Vec<NodeId>,
+    pool: Arc<ThreadPool>,
+}
+
+impl Session for RtenSession {
+    fn inputs(&self) -> &[Port] {
+        &self.inputs
+    }
+
+    fn outputs(&self) -> &[Port] {
+        &self.outputs
+    }
+
+    fn run(&self, inputs: &[(&str, &Tensor)]) -> Result<Vec<(String, Tensor)>> {
+        let fail = |reason: String| Error::Run { engine: EngineKind::Rten, graph: self.name.clone(), reason };
+        let mut fed: Vec<(NodeId, ValueOrView<'_>)> = Vec::with_capacity(inputs.len());
+        for (name, tensor) in inputs {
+            let at = self.inputs.iter().position(|p| p.name == *name);
+            let id = at.and_then(|i| self.input_ids.get(i)).copied();
+            let id = id.ok_or_else(|| fail(format!("there is no input `{name}`")))?;
+            fed.push((id, to_rten(tensor).map_err(&fail)?));
+        }
+        let options = RunOptions::default().with_thread_pool(Some(Arc::clone(&self.pool)));
+        let values = self.model.run(fed, &self.output_ids, Some(options)).map_err(|e| fail(e.to_string()))?;
+        let named = self.outputs.iter().zip(values);
+        named.map(|(port, value)| Ok((port.name.clone(), from_rten(port, value).map_err(&fail)?))).collect()
+    }
+}
+
+/// rten has no 64-bit integers and takes 32-bit ones in their place; a value that does not fit is an error.
+fn to_rten(tensor: &Tensor) -> Result<ValueOrView<'_>, String> {
+    fn view<'a, T>(array: &'a ArrayD<T>) -> Result<ValueOrView<'a>, String>
+    where
+        T: Clone,
+        ValueView<'a>: From<rten_tensor::TensorView<'a, T>>,
+        Value: From<rten_tensor::Tensor<T>>,
+    {
+        if let Some(slice) = array.as_slice() {
+            return ValueView::from_shape(array.shape(), slice).map(Into::into).map_err(|e| e.to_string());
+        }
+        let values = array.iter().cloned().collect();
+        Value::from_shape(array.shape(), values).map(Into::into).map_err(|e| e.to_string())
+    }
+    match tensor {
+        Tensor::F32(array) => view(array),
+        Tensor::I32(array) => view(array),
+        Tensor::U8(array) => view(array),
+        Tensor::I64(array) => {
+            let narrow: Result<Vec<i32>, _> = array.iter().map(|&v| i32::try_from(v)).collect();
+            let narrow = narrow.map_err(|_| "a 64-bit integer does not fit rten's 32 bits".to_owned())?;
+            Value::from_shape(array.shape(), narrow).map(Into::into).map_err(|e| e.to_string())
+        }
+    }
+}
+
+fn from_rten(port: &Port, value: Value) -> Result<Tensor, String> {
+    fn array<T: Clone>(tensor: rten_tensor::Tensor<T>) -> Result<ArrayD<T>, String> {
+        use rten_tensor::Layout;
+        let shape = IxDyn(tensor.shape());
+        ArrayD::from_shape_vec(shape, tensor.into_data()).map_err(|e| e.to_string())
+    }
+    Ok(match value {
+        Value::FloatTensor(tensor) => Tensor::F32(array(tensor)?),
+        Value::Int32Tensor(tensor) if port.element_type == ElementType::Int64 => {
+            Tensor::I64(array(tensor)?.mapv(i64::from))
+        }
+        Value::Int32Tensor(tensor) => Tensor::I32(array(tensor)?),
+        Value::UInt8Tensor(tensor) => Tensor::U8(array(tensor)?),
+        other => return Err(format!("output `{}` has the unsupported type {:?}", port.name, other.dtype())),
+    })
+}

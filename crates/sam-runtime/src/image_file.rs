@@ -1,0 +1,70 @@
+use std::{
+    fs::File,
+    io::{Cursor, Read},
+    path::Path,
+};
+
+use image::{DynamicImage, ImageDecoder, ImageReader, RgbImage};
+
+use crate::ImageError;
+
+/// How large an image file may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageLimits {
+    /// Width times height. Default 2^28 (16384 x 16384), 768 MiB as 8-bit RGB.
+    pub max_pixels: u64,
+    /// Bytes of the file. Default 1 GiB.
+    pub max_bytes: u64,
+}
+
+impl Default for ImageLimits {
+    fn default() -> Self {
+        Self { max_pixels: 1 << 28, max_bytes: 1 << 30 }
+    }
+}
+
+/// Reads an image file as 8-bit RGB, upright, within the default [`ImageLimits`].
+///
+/// The rules, the same for every format that is compiled in:
+/// - The orientation that the file's EXIF data names is applied, as viewers do. Points are pixels of this upright image.
+/// - Grey becomes equal red, green and blue; palettes and bit depths below 8 are expanded; 16-bit samples are scaled to 8.
+/// - Alpha is dropped and the colour beneath it kept, however transparent.
+/// - Colour profiles are not applied.
+pub fn read_image(path: impl AsRef<Path>) -> Result<RgbImage, ImageError> {
+    let path = path.as_ref();
+    let limits = ImageLimits::default();
+    let io = |source| ImageError::Io { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(io)?;
+    file.take(limits.max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(io)?;
+    decode(&bytes, &path.display().to_string(), limits)
+}
+
+/// Decodes an image file in memory by the rules of [`read_image`].
+pub fn decode_image(bytes: &[u8], limits: ImageLimits) -> Result<RgbImage, ImageError> {
+    decode(bytes, "the given buffer", limits)
+}
+
+fn decode(bytes: &[u8], origin: &str, limits: ImageLimits) -> Result<RgbImage, ImageError> {
+    let fail = |source| ImageError::Decode { origin: origin.to_owned(), source };
+    if bytes.len() as u64 > limits.max_bytes {
+        return Err(ImageError::FileTooLarge { origin: origin.to_owned(), max_bytes: limits.max_bytes });
+    }
+    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
+    let mut reader = reader.map_err(|e| fail(e.into()))?;
+    // The size check below is the limit; the decoder's own allocation limit would refuse 16-bit images within it.
+    reader.no_limits();
+    let mut decoder = reader.into_decoder().map_err(fail)?;
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > limits.max_pixels {
+        let (origin, max_pixels) = (origin.to_owned(), limits.max_pixels);
+        return Err(ImageError::TooLarge { origin, width, height, max_pixels });
+    }
+    let orientation = decoder.orientation().map_err(fail)?;
+    let mut image = DynamicImage::from_decoder(decoder).map_err(fail)?;
+    image.apply_orientation(orientation);
+    if width == 0 || height == 0 {
+        return Err(ImageError::Empty { width, height });
+    }
+    Ok(image.into_rgb8())
+}

@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+
+pub mod engine;
+pub mod overlay;
+
+mod embeddings;
+mod error;
+mod image_file;
+mod preprocess;
+mod prompt;
+mod resample;
+mod segmentation;
+mod segmenter;
+mod source;
+mod tensor;
+
+pub use embeddings::Embeddings;
+pub use error::{Error, ImageError, Result};
+pub use image_file::{ImageLimits, decode_image, read_image};
+pub use preprocess::image_tensor;
+pub use prompt::{Click, Label, PixelPoint};
+pub use resample::{FloatImage, resize_f32, resize_rgb8};
+pub use segmentation::Segmentation;
+pub use segmenter::{Segmenter, SegmenterBuilder};
+pub use source::ModelOrigin;
+pub use tensor::Tensor;
+
+/// The crates below, as this one uses them.
+pub use {composite, image, ndarray, onnx_graph, release_assets};

@@ -1,0 +1,148 @@
+//! Bilinear resampling, bit for bit as Pillow 12 does it: the published figures of the field were made with it.
+//!
+//! A separable triangle filter that widens when shrinking (so that it averages), horizontally first, then vertically; a
+//! pass whose size does not change is left out. 8-bit samples are filtered with 22-bit fixed-point weights and rounded to
+//! 8 bits after each pass; floats are accumulated in double and rounded to single after each pass.
+
+use image::RgbImage;
+use ndarray::Array2;
+
+/// A single-channel float image, indexed `[y, x]`.
+pub type FloatImage = Array2<f32>;
+
+/// Bits of the fixed-point weights for 8-bit samples: 32 less 8 for the sample and 2 for the sum's headroom.
+const WEIGHT_BITS: u32 = 22;
+
+/// Which input samples make an output sample, with weights that add up to one.
+struct Taps {
+    /// First input sample of each output sample, and where its weights start.
+    spans: Vec<(usize, std::ops::Range<usize>)>,
+    weights: Vec<f64>,
+}
+
+impl Taps {
+    fn new(input: usize, output: usize) -> Self {
+        let scale = input as f64 / output as f64;
+        let support = scale.max(1.0);
+        let mut taps = Self { spans: Vec::with_capacity(output), weights: Vec::new() };
+        for i in 0..output {
+            let center = (i as f64 + 0.5) * scale;
+            // `as usize` truncates towards zero and turns a negative number into 0, as the rule asks.
+            let low = (center - support + 0.5) as usize;
+            let high = ((center + support + 0.5) as usize).min(input);
+            let start = taps.weights.len();
+            let mut sum = 0.0;
+            for k in low..high {
+                let distance = (k as f64 - center + 0.5) * (1.0 / support);
+                let weight = (1.0 - distance.abs()).max(0.0);
+                taps.weights.push(weight);
+                sum += weight;
+            }
+            if sum != 0.0 {
+                taps.weights[start..].iter_mut().for_each(|w| *w /= sum);
+            }
+            taps.spans.push((low, start..taps.weights.len()));
+        }
+        taps
+    }
+
+    /// Weights in fixed point, rounded half away from zero.
+    fn fixed(&self) -> Vec<i32> {
+        let one = f64::from(1_u32 << WEIGHT_BITS);
+        self.weights.iter().map(|w| (w * one + if *w < 0.0 { -0.5 } else { 0.5 }) as i32).collect()
+    }
+}
+
+/// Resizes 8-bit RGB to `width` x `height` pixels, each side on its own. Either size being zero gives an empty image.
+pub fn resize_rgb8(image: &RgbImage, width: u32, height: u32) -> RgbImage {
+    let (in_width, in_height) = (image.width() as usize, image.height() as usize);
+    let (out_width, out_height) = (width as usize, height as usize);
+    if [in_width, in_height, out_width, out_height].contains(&0) {
+        return RgbImage::new(width, height);
+    }
+    let mut samples = std::borrow::Cow::Borrowed(image.as_raw());
+    if in_width != out_width {
+        let taps = Taps::new(in_width, out_width);
+        let weights = taps.fixed();
+        let mut out = vec![0; out_width * in_height * 3];
+        for (row, out_row) in samples.chunks_exact(in_width * 3).zip(out.chunks_exact_mut(out_width * 3)) {
+            for (pixel, (low, span)) in out_row.chunks_exact_mut(3).zip(&taps.spans) {
+                let mut sum = [1_i32 << (WEIGHT_BITS - 1); 3];
+                for (sample, weight) in row[low * 3..].chunks_exact(3).zip(&weights[span.clone()]) {
+                    for channel in 0..3 {
+                        sum[channel] += i32::from(sample[channel]) * weight;
+                    }
+                }
+                for channel in 0..3 {
+                    pixel[channel] = to_u8(sum[channel]);
+                }
+            }
+        }
+        samples = std::borrow::Cow::Owned(out);
+    }
+    if in_height != out_height {
+        let taps = Taps::new(in_height, out_height);
+        let weights = taps.fixed();
+        let stride = out_width * 3;
+        let mut out = vec![0; stride * out_height];
+        let mut sums = vec![0_i32; stride];
+        for (out_row, (low, span)) in out.chunks_exact_mut(stride).zip(&taps.spans) {
+            sums.fill(1 << (WEIGHT_BITS - 1));
+            for (row, weight) in samples[low * stride..].chunks_exact(stride).zip(&weights[span.clone()]) {
+                for (sum, sample) in sums.iter_mut().zip(row) {
+                    *sum += i32::from(*sample) * weight;
+                }
+            }
+            for (sample, sum) in out_row.iter_mut().zip(&sums) {
+                *sample = to_u8(*sum);
+            }
+        }
+        samples = std::borrow::Cow::Owned(out);
+    }
+    // The buffer has exactly the size that the constructor asks for.
+    RgbImage::from_raw(width, height, samples.into_owned()).unwrap_or_default()
+}
+
+fn to_u8(sum: i32) -> u8 {
+    (sum >> WEIGHT_BITS).clamp(0, 255) as u8
+}
+
+/// Resizes a float image (for logits: before any threshold) to `width` x `height`, each side on its own. Either size being
+/// zero gives an empty image.
+pub fn resize_f32(image: &FloatImage, width: usize, height: usize) -> FloatImage {
+    let (in_height, in_width) = image.dim();
+    if [in_width, in_height, width, height].contains(&0) {
+        return FloatImage::zeros((height, width));
+    }
+    let mut current = image.as_standard_layout().into_owned();
+    if in_width != width {
+        let taps = Taps::new(in_width, width);
+        let mut out = FloatImage::zeros((in_height, width));
+        for (row, mut out_row) in current.rows().into_iter().zip(out.rows_mut()) {
+            for (value, (low, span)) in out_row.iter_mut().zip(&taps.spans) {
+                let weights = &taps.weights[span.clone()];
+                let samples = row.iter().skip(*low);
+                *value = samples.zip(weights).map(|(s, w)| f64::from(*s) * w).sum::<f64>() as f32;
+            }
+        }
+        current = out;
+    }
+    if in_height != height {
+        let taps = Taps::new(in_height, height);
+        let mut out = FloatImage::zeros((height, width));
+        let mut sums = vec![0.0_f64; width];
+        for (mut out_row, (low, span)) in out.rows_mut().into_iter().zip(&taps.spans) {
+            sums.fill(0.0);
+            for (row, weight) in current.rows().into_iter().skip(*low).zip(&taps.weights[span.clone()]) {
+                for (sum, sample) in sums.iter_mut().zip(row) {
+                    *sum += f64::from(*sample) * weight;
+                }
+            }
+            for (value, sum) in out_row.iter_mut().zip(&sums) {
+                *value = *sum as f32;
+            }
+        }
+        current = out;
+    }
+    current
+}

@@ -1,0 +1,65 @@
+use std::path::{Path, PathBuf};
+
+use release_assets::{Cache, Outcome};
+
+use crate::{Error, Result};
+
+/// Where a model's files came from and what was checked of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModelOrigin {
+    /// A folder of graphs, taken as it is: nobody vouches for its bytes.
+    Folder(PathBuf),
+    /// A release archive, unpacked into the cache with every byte accounted for.
+    Archive {
+        /// The archive.
+        archive: PathBuf,
+        /// SHA-256 of the archive, lower-case hex.
+        sha256: String,
+        /// The verified extraction.
+        root: PathBuf,
+        /// Whether the extraction was made, found good, or repaired.
+        outcome: Outcome,
+    },
+}
+
+impl ModelOrigin {
+    /// Finds the graphs' folder for a path: an archive, a folder that holds one beside its `release_assets.json`, or a
+    /// folder of graphs.
+    pub(crate) fn resolve(path: &Path, cache: Option<&Cache>) -> Result<Self> {
+        let found = std::fs::metadata(path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => Error::NoModel { path: path.to_owned() },
+            _ => Error::Io { path: path.to_owned(), source },
+        })?;
+        let is_release = found.is_dir() && path.join(release_assets::Manifest::FILE_NAME).is_file();
+        if found.is_dir() && !is_release {
+            return Ok(Self::Folder(path.to_owned()));
+        }
+        let default;
+        let cache = match cache {
+            Some(cache) => cache,
+            None => {
+                default = Cache::new(Cache::default_root()?);
+                &default
+            }
+        };
+        let release = if is_release {
+            cache.open_release_folder(path, "fp32", "onnx")?
+        } else {
+            cache.open_archive(path)?
+        };
+        Ok(Self::Archive {
+            archive: path.to_owned(),
+            sha256: release.archive_sha256.clone(),
+            root: release.root.clone(),
+            outcome: release.outcome.clone(),
+        })
+    }
+
+    /// The folder that the graphs are in.
+    pub fn root(&self) -> &Path {
+        match self {
+            Self::Folder(root) | Self::Archive { root, .. } => root,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Clicks on a photograph and writes the mask.
+//!
+//! ```text
+//! cargo run --release --example segment_point
+//! cargo run --release --example segment_point -- --image photo.jpg --point 320,210 --negative 40,40
+//! ```
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::{
+    error::Error,
+    fs,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use clap::Parser;
+use sam_kit::{
+    mask_metrics::{area, bounding_box},
+    sam_runtime::{
+        Click, PixelPoint, Segmentation, Segmenter,
+        engine::EngineChoice,
+        overlay::{mask_image, overlay},
+        read_image,
+    },
+};
+
+/// Where the repository's fixtures are.
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
+/// A click on the cup in the photograph that is taken when none is given.
+const DEFAULT_POINT: PixelPoint = PixelPoint { x: 282.0, y: 132.0 };
+
+/// Click on a photograph, get the mask of what was clicked.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    /// The photograph (PNG or JPEG) [default: a cup of coffee from fixtures/images]
+    #[arg(long)]
+    image: Option<PathBuf>,
+    /// A click on the object, in pixels of the photograph; may be repeated
+    #[arg(long, value_name = "X,Y", value_parser = parse_point, allow_hyphen_values = true)]
+    point: Vec<PixelPoint>,
+    /// A click beside the object, in pixels of the photograph; may be repeated
+    #[arg(long, value_name = "X,Y", value_parser = parse_point, allow_hyphen_values = true)]
+    negative: Vec<PixelPoint>,
+    /// A folder of graphs, a release archive, or a folder with one [default: fixtures/tiny-sam]
+    #[arg(long, value_name = "DIR|ZIP")]
+    model: Option<PathBuf>,
+    /// auto, ort or rten
+    #[arg(long, default_value = "auto")]
+    engine: EngineChoice,
+    /// Threads for one run [default: all that this process may use]
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
+    /// The folder that mask.png and overlay.png are written to
+    #[arg(long, default_value = "out")]
+    out: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() => {
+            // One clear line instead of clap's paragraph.
+            let text = error.to_string();
+            return fail(text.lines().next().unwrap_or("error: bad arguments").trim_start_matches("error: "));
+        }
+        Err(help) => {
+            print!("{help}");
+            return ExitCode::SUCCESS;
+        }
+    };
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&chain(error.as_ref())),
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let fixtures = Path::new(FIXTURES);
+    let image_path = arguments.image.clone().unwrap_or_else(|| fixtures.join("images/coffee.jpg"));
+    let mut points = arguments.point.clone();
+    if points.is_empty() && arguments.image.is_none() {
+        points.push(DEFAULT_POINT);
+    }
+    if points.is_empty() {
+        return Err("give at least one click on the object: --point X,Y".into());
+    }
+    let positive = points.iter().map(|p| Click::positive(p.x, p.y));
+    let negative = arguments.negative.iter().map(|p| Click::negative(p.x, p.y));
+    let clicks: Vec<Click> = positive.chain(negative).collect();
+
+    let image = read_image(&image_path)?;
+    let mut builder = Segmenter::builder().engine(arguments.engine);
+    if let Some(threads) = arguments.threads {
+        builder = builder.threads(threads);
+    }
+    let segmenter = builder.open(arguments.model.clone().unwrap_or_else(|| fixtures.join("tiny-sam")))?;
+
+    let start = Instant::now();
+    let embeddings = segmenter.encode(&image)?;
+    let encode = start.elapsed();
+    let start = Instant::now();
+    let found = segmenter.segment(&embeddings, &clicks)?;
+    let click = start.elapsed();
+
+    fs::create_dir_all(&arguments.out)
+        .map_err(|e| format!("cannot make {}: {e}", arguments.out.display()))?;
+    let paths = [arguments.out.join("mask.png"), arguments.out.join("overlay.png")];
+    let save = |path: &Path, result: Result<(), _>| {
+        result.map_err(|e| format!("cannot write {}: {e}", path.display()))
+    };
+    save(&paths[0], mask_image(found.mask.view()).save(&paths[0]))?;
+    save(&paths[1], overlay(&image, found.mask.view(), &clicks).save(&paths[1]))?;
+    print_table(&segmenter, &found, &image_path, encode, click, &paths);
+    Ok(())
+}
+
+fn print_table(
+    segmenter: &Segmenter,
+    found: &Segmentation,
+    image: &Path,
+    encode: Duration,
+    click: Duration,
+    written: &[PathBuf],
+) {
+    let (height, width) = found.mask.dim();
+    let pixels = area(found.mask.view());
+    let engine = segmenter.engine();
+    let milliseconds = |t: Duration| format!("{:.1} ms", t.as_secs_f64() * 1000.0);
+    let box_text =
+        bounding_box(found.mask.view()).map_or("none, the mask is empty".to_owned(), |b| b.to_string());
+    let mut rows = vec![("engine", format!("{engine}, {} threads", engine.threads))];
+    rows.extend(engine.note.as_ref().map(|note| ("", format!("ONNX Runtime is not used: {note}"))));
+    rows.extend([
+        ("image", format!("{width} x {height}  {}", image.display())),
+        ("encode", milliseconds(encode)),
+        ("click", milliseconds(click)),
+        ("score", format!("{:.3}", found.score)),
+        ("area", format!("{pixels} pixels, {:.1} %", 100.0 * pixels as f64 / (width * height) as f64)),
+        ("box", box_text),
+    ]);
+    rows.extend(written.iter().map(|path| ("written", path.display().to_string())));
+    for (name, value) in rows {
+        println!("{name:8} {value}");
+    }
+}
+
+fn parse_point(text: &str) -> Result<PixelPoint, String> {
+    let numbers =
+        text.split_once(',').and_then(|(x, y)| Some((x.trim().parse().ok()?, y.trim().parse().ok()?)));
+    let (x, y) = numbers.ok_or("two numbers with a comma between are needed, as in 120,80")?;
+    Ok(PixelPoint::new(x, y))
+}
+
+/// An error with all its causes, in one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+fn fail(message: &str) -> ExitCode {
+    eprintln!("error: {}", message.replace('\n', " "));
+    ExitCode::from(2)
+}
