@@ -1,89 +1,88 @@
 use std::fmt;
 
-/// An ONNX tensor's element type (`TensorProto.DataType`), by the names of the ONNX specification in lower case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-#[allow(missing_docs)] // each variant is its ONNX name
-pub enum ElementType {
-    Undefined,
-    Float32,
-    Uint8,
-    Int8,
-    Uint16,
-    Int16,
-    Int32,
-    Int64,
-    String,
-    Bool,
-    Float16,
-    Float64,
-    Uint32,
-    Uint64,
-    Complex64,
-    Complex128,
-    Bfloat16,
-    Float8E4M3Fn,
-    Float8E4M3FnUz,
-    Float8E5M2,
-    Float8E5M2FnUz,
-    Uint4,
-    Int4,
-    Float4E2M1,
-    /// A number this version of the crate has no name for; kept as it is.
-    Other(i32),
+/// Declares the element types once: variant, number in `TensorProto.DataType`, name, bits of one element.
+macro_rules! element_types {
+    ($($variant:ident = $number:literal, $name:literal, $bits:expr;)+) => {
+        /// An ONNX tensor's element type (`TensorProto.DataType`), by the names of the ONNX specification in lower case.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        #[allow(missing_docs)] // each variant is its ONNX name
+        pub enum ElementType {
+            $($variant,)+
+            /// A number that this version of the crate has no name for; kept as it is.
+            Other(i32),
+        }
+
+        impl ElementType {
+            /// The type behind a `TensorProto.data_type` number. Never fails: an unknown one becomes [`Self::Other`].
+            pub fn from_onnx(number: i32) -> Self {
+                match number {
+                    $($number => Self::$variant,)+
+                    other => Self::Other(other),
+                }
+            }
+
+            /// The number in `TensorProto.data_type`.
+            pub fn to_onnx(self) -> i32 {
+                match self {
+                    $(Self::$variant => $number,)+
+                    Self::Other(number) => number,
+                }
+            }
+
+            /// Bits of one element; `None` where there is no fixed size (strings, undefined and unknown types).
+            pub fn bits(self) -> Option<u64> {
+                match self {
+                    $(Self::$variant => $bits,)+
+                    Self::Other(_) => None,
+                }
+            }
+        }
+
+        impl fmt::Display for ElementType {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$variant => f.write_str($name),)+
+                    Self::Other(number) => write!(f, "type {number}"),
+                }
+            }
+        }
+    };
+}
+
+element_types! {
+    Undefined = 0, "undefined", None;
+    Float32 = 1, "float32", Some(32);
+    Uint8 = 2, "uint8", Some(8);
+    Int8 = 3, "int8", Some(8);
+    Uint16 = 4, "uint16", Some(16);
+    Int16 = 5, "int16", Some(16);
+    Int32 = 6, "int32", Some(32);
+    Int64 = 7, "int64", Some(64);
+    String = 8, "string", None;
+    Bool = 9, "bool", Some(8);
+    Float16 = 10, "float16", Some(16);
+    Float64 = 11, "float64", Some(64);
+    Uint32 = 12, "uint32", Some(32);
+    Uint64 = 13, "uint64", Some(64);
+    Complex64 = 14, "complex64", Some(64);
+    Complex128 = 15, "complex128", Some(128);
+    Bfloat16 = 16, "bfloat16", Some(16);
+    Float8E4M3Fn = 17, "float8e4m3fn", Some(8);
+    Float8E4M3FnUz = 18, "float8e4m3fnuz", Some(8);
+    Float8E5M2 = 19, "float8e5m2", Some(8);
+    Float8E5M2FnUz = 20, "float8e5m2fnuz", Some(8);
+    Uint4 = 21, "uint4", Some(4);
+    Int4 = 22, "int4", Some(4);
+    Float4E2M1 = 23, "float4e2m1", Some(4);
+    Float8E8M0 = 24, "float8e8m0", Some(8);
+    Uint2 = 25, "uint2", Some(2);
+    Int2 = 26, "int2", Some(2);
+    Float6E2M3 = 27, "float6e2m3", Some(6);
+    Float6E3M2 = 28, "float6e3m2", Some(6);
 }
 
 impl ElementType {
-    /// The type behind a `TensorProto.data_type` number. Never fails: an unknown number becomes [`Self::Other`].
-    pub fn from_onnx(number: i32) -> Self {
-        match number {
-            0 => Self::Undefined,
-            1 => Self::Float32,
-            2 => Self::Uint8,
-            3 => Self::Int8,
-            4 => Self::Uint16,
-            5 => Self::Int16,
-            6 => Self::Int32,
-            7 => Self::Int64,
-            8 => Self::String,
-            9 => Self::Bool,
-            10 => Self::Float16,
-            11 => Self::Float64,
-            12 => Self::Uint32,
-            13 => Self::Uint64,
-            14 => Self::Complex64,
-            15 => Self::Complex128,
-            16 => Self::Bfloat16,
-            17 => Self::Float8E4M3Fn,
-            18 => Self::Float8E4M3FnUz,
-            19 => Self::Float8E5M2,
-            20 => Self::Float8E5M2FnUz,
-            21 => Self::Uint4,
-            22 => Self::Int4,
-            23 => Self::Float4E2M1,
-            other => Self::Other(other),
-        }
-    }
-
-    /// Bits of one element, or `None` where there is no fixed size (strings, undefined and unknown types).
-    pub fn bits(self) -> Option<u64> {
-        Some(match self {
-            Self::Uint4 | Self::Int4 | Self::Float4E2M1 => 4,
-            Self::Uint8
-            | Self::Int8
-            | Self::Bool
-            | Self::Float8E4M3Fn
-            | Self::Float8E4M3FnUz
-            | Self::Float8E5M2
-            | Self::Float8E5M2FnUz => 8,
-            Self::Uint16 | Self::Int16 | Self::Float16 | Self::Bfloat16 => 16,
-            Self::Float32 | Self::Int32 | Self::Uint32 => 32,
-            Self::Float64 | Self::Int64 | Self::Uint64 | Self::Complex64 => 64,
-            Self::Complex128 => 128,
-            Self::Undefined | Self::String | Self::Other(_) => return None,
-        })
-    }
-
     /// True for the real floating types, of whatever width.
     pub fn is_float(self) -> bool {
         matches!(
@@ -96,6 +95,9 @@ impl ElementType {
                 | Self::Float8E4M3FnUz
                 | Self::Float8E5M2
                 | Self::Float8E5M2FnUz
+                | Self::Float8E8M0
+                | Self::Float6E2M3
+                | Self::Float6E3M2
                 | Self::Float4E2M1
         )
     }
@@ -114,40 +116,9 @@ impl ElementType {
                 | Self::Uint64
                 | Self::Uint4
                 | Self::Int4
+                | Self::Uint2
+                | Self::Int2
         )
-    }
-}
-
-impl fmt::Display for ElementType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            Self::Undefined => "undefined",
-            Self::Float32 => "float32",
-            Self::Uint8 => "uint8",
-            Self::Int8 => "int8",
-            Self::Uint16 => "uint16",
-            Self::Int16 => "int16",
-            Self::Int32 => "int32",
-            Self::Int64 => "int64",
-            Self::String => "string",
-            Self::Bool => "bool",
-            Self::Float16 => "float16",
-            Self::Float64 => "float64",
-            Self::Uint32 => "uint32",
-            Self::Uint64 => "uint64",
-            Self::Complex64 => "complex64",
-            Self::Complex128 => "complex128",
-            Self::Bfloat16 => "bfloat16",
-            Self::Float8E4M3Fn => "float8e4m3fn",
-            Self::Float8E4M3FnUz => "float8e4m3fnuz",
-            Self::Float8E5M2 => "float8e5m2",
-            Self::Float8E5M2FnUz => "float8e5m2fnuz",
-            Self::Uint4 => "uint4",
-            Self::Int4 => "int4",
-            Self::Float4E2M1 => "float4e2m1",
-            Self::Other(number) => return write!(f, "type {number}"),
-        };
-        f.write_str(name)
     }
 }
 

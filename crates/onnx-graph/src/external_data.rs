@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// `TensorProto.DataLocation.EXTERNAL`.
-const EXTERNAL: i32 = 1;
+pub(crate) const EXTERNAL: i32 = 1;
 
 /// One tensor whose bytes lie in a sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 pub mod external_data;
 
+mod builder;
 mod cut;
 mod element_type;
 mod error;
@@ -14,6 +15,7 @@ mod proto; // generated, see proto/onnx.proto
 mod tensors;
 mod walk;
 
+pub use builder::{Attribute, GraphBuilder, Weight};
 pub use element_type::{ElementType, PrecisionClass};
 pub use error::{Error, ExternalDataRule, Result};
 pub use model::{Model, OpsetImport, ReadLimits};

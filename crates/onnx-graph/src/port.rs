@@ -27,6 +27,19 @@ impl Dim {
     }
 }
 
+impl From<u64> for Dim {
+    fn from(size: u64) -> Self {
+        Self::Static(size)
+    }
+}
+
+impl From<&str> for Dim {
+    /// A symbol; `?` is [`Dim::Unknown`], as in the printed form.
+    fn from(name: &str) -> Self {
+        if name == "?" { Self::Unknown } else { Self::Symbolic(name.to_owned()) }
+    }
+}
+
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -52,6 +65,11 @@ pub struct Port {
 }
 
 impl Port {
+    /// A port with a shape of known rank.
+    pub fn new(name: &str, element_type: ElementType, dims: impl IntoIterator<Item = Dim>) -> Self {
+        Self { name: name.to_owned(), element_type, shape: Some(dims.into_iter().collect()) }
+    }
+
     /// Number of dims, where the graph gives a shape.
     pub fn rank(&self) -> Option<usize> {
         self.shape.as_ref().map(Vec::len)
