@@ -2,13 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use mask_metrics::{area, bounding_box, compare};
-use ndarray::{Array2, s};
+use ndarray::Array2;
 use proptest::prelude::*;
 
 fn rectangle(size: (usize, usize), y: std::ops::Range<usize>, x: std::ops::Range<usize>) -> Array2<bool> {
-    let mut mask = Array2::from_elem(size, false);
-    mask.slice_mut(s![y, x]).fill(true);
-    mask
+    Array2::from_shape_fn(size, |(py, px)| y.contains(&py) && x.contains(&px))
 }
 
 #[test]

@@ -17,12 +17,14 @@ impl Model {
     /// metadata and unknown fields stay; training information goes, since it speaks of the whole graph.
     /// A name in `inputs` may be an inner value, which then becomes an input with its recorded type.
     ///
-    /// Fails with [`Error::CutNeedsInput`] where a graph input that is not in `inputs` would still be needed, and with
-    /// [`Error::UnknownValue`] for a name the graph does not have. Inputs that no output needs are left out.
+    /// Fails with [`Error::CutNeedsInput`] where a graph input that is not in `inputs` would still be needed, with
+    /// [`Error::UnknownValue`] for a name the graph does not have, and with [`Error::DefinedTwice`] where a node that is
+    /// needed for another of its results would give an inner value of `inputs` once more. Inputs that no output needs
+    /// are left out.
     pub fn cut(&self, inputs: &[&str], outputs: &[&str]) -> Result<Self> {
         let graph = self.graph();
         let walk = Dependences::new(self)?;
-        let stop: HashSet<&str> = inputs.iter().copied().collect();
+        let stop = inputs.iter().map(|&i| walk.known(i)).collect::<Result<HashSet<&str>>>()?;
         let reach = walk.reach(outputs, &stop)?;
         if let Some(input) = reach.inputs.first() {
             let outputs = outputs.iter().map(|&o| o.to_owned()).collect();
@@ -33,9 +35,12 @@ impl Model {
         let used: HashSet<&str> = nodes.iter().flat_map(needed_by).collect();
         let wanted = |name: &str| used.contains(name) || outputs.contains(&name);
         let values: HashSet<&str> = nodes.iter().flat_map(|n| n.output.iter().map(String::as_str)).collect();
+        let fed = || inputs.iter().copied().filter(|i| wanted(i));
+        if let Some(twice) = fed().find(|i| values.contains(i)) {
+            return Err(Error::DefinedTwice { name: twice.to_owned() });
+        }
 
-        let mut new_inputs: Vec<_> =
-            inputs.iter().filter(|i| wanted(i)).map(|&input| self.value_info(input)).collect();
+        let mut new_inputs: Vec<_> = fed().map(|input| self.value_info(input)).collect();
         // Before IR 4 every initializer was listed as an input too; the listing stays with the initializer.
         let listed = graph.input.iter().filter(|i| reach.initializers.contains(port_name(i)));
         new_inputs.extend(listed.cloned());

@@ -42,7 +42,7 @@ pub enum Error {
         /// The name asked for.
         name: String,
     },
-    /// Two nodes, inputs or initializers of one graph define the same value.
+    /// Two nodes of one graph, or a node and an input or initializer, define the same value.
     #[error("the value `{name}` is defined twice")]
     DefinedTwice {
         /// The value's name.
@@ -133,7 +133,7 @@ pub enum ExternalDataRule {
     WrongLength {
         /// Bytes that dims and element type need.
         expected: u64,
-        /// Bytes given by `length`, or left in the file after `offset`.
+        /// Bytes given by `length`.
         found: u64,
     },
     /// A dimension is negative, or the element count overflows.

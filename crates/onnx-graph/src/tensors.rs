@@ -72,20 +72,21 @@ pub(crate) fn sub_graphs(attribute: &AttributeProto) -> impl Iterator<Item = &Gr
 
 /// Fails where sub-graphs nest more than `limit` levels deep, anywhere in the model.
 pub(crate) fn check_nesting(model: &ModelProto, limit: usize) -> Result<()> {
-    let mut waiting: Vec<(&[NodeProto], usize)> = Vec::new();
-    waiting.extend(model.graph.as_option().map(|g| (g.node.as_slice(), 0)));
-    waiting.extend(model.functions.iter().map(|f| (f.node.as_slice(), 0)));
-    for training in &model.training_info {
-        let graphs =
-            [&training.initialization, &training.algorithm].into_iter().filter_map(|g| g.as_option());
-        waiting.extend(graphs.map(|g| (g.node.as_slice(), 0)));
+    let mut waiting: Vec<(&AttributeProto, usize)> = Vec::new();
+    let training = model.training_info.iter().flat_map(|t| [&t.initialization, &t.algorithm]);
+    for graph in [&model.graph].into_iter().chain(training).filter_map(|g| g.as_option()) {
+        waiting.extend(graph.node.iter().flat_map(|n| &n.attribute).map(|a| (a, 0)));
     }
-    while let Some((nodes, depth)) = waiting.pop() {
-        if depth > limit {
-            return Err(Error::TooDeep { limit });
-        }
-        for attribute in nodes.iter().flat_map(|n| &n.attribute) {
-            waiting.extend(sub_graphs(attribute).map(|g| (g.node.as_slice(), depth + 1)));
+    for function in &model.functions {
+        let of_nodes = function.node.iter().flat_map(|n| &n.attribute);
+        waiting.extend(of_nodes.chain(&function.attribute_proto).map(|a| (a, 0)));
+    }
+    while let Some((attribute, depth)) = waiting.pop() {
+        for graph in sub_graphs(attribute) {
+            if depth == limit {
+                return Err(Error::TooDeep { limit });
+            }
+            waiting.extend(graph.node.iter().flat_map(|n| &n.attribute).map(|a| (a, depth + 1)));
         }
     }
     Ok(())

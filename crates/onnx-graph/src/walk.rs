@@ -76,7 +76,7 @@ impl<'m> Dependences<'m> {
     }
 
     /// The graph's own copy of a name, or the error that no such value exists.
-    fn known(&self, name: &str) -> Result<&'m str> {
+    pub(crate) fn known(&self, name: &str) -> Result<&'m str> {
         let found = match self.producer.get_key_value(name) {
             Some((key, _)) => Some(*key),
             None => self.inputs.get(name).or_else(|| self.initializers.get(name)).copied(),

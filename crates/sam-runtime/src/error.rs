@@ -206,6 +206,12 @@ pub enum ImageError {
         /// The decoder's reason.
         source: image::ImageError,
     },
+    /// The file ends before the picture does.
+    #[error("{origin} is truncated: its end is missing")]
+    Truncated {
+        /// The file, or a word for bytes in memory.
+        origin: String,
+    },
     /// The image is larger than the limits allow.
     #[error("{origin} is {width} x {height} pixels, more than the limit of {max_pixels} pixels")]
     TooLarge {
@@ -225,6 +231,12 @@ pub enum ImageError {
         origin: String,
         /// Bytes allowed.
         max_bytes: u64,
+    },
+    /// The model asks for a resize rule that this version does not know.
+    #[error("the resize rule {rule:?} is not supported")]
+    ResizeRule {
+        /// The rule.
+        rule: composite::ResizeRule,
     },
     /// The image has no pixels.
     #[error("the image has no pixels ({width} x {height})")]

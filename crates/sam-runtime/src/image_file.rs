@@ -50,6 +50,10 @@ fn decode(bytes: &[u8], origin: &str, limits: ImageLimits) -> Result<RgbImage, I
     if bytes.len() as u64 > limits.max_bytes {
         return Err(ImageError::FileTooLarge { origin: origin.to_owned(), max_bytes: limits.max_bytes });
     }
+    // The decoder fills what is missing of a JPEG with grey, which would pass as a picture.
+    if bytes.starts_with(JPEG_START) && !jpeg_ends(bytes) {
+        return Err(ImageError::Truncated { origin: origin.to_owned() });
+    }
     let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
     let mut reader = reader.map_err(|e| fail(e.into()))?;
     // The size check below is the limit; the decoder's own allocation limit would refuse 16-bit images within it.
@@ -67,4 +71,34 @@ fn decode(bytes: &[u8], origin: &str, limits: ImageLimits) -> Result<RgbImage, I
         return Err(ImageError::Empty { width, height });
     }
     Ok(image.into_rgb8())
+}
+
+const JPEG_START: &[u8] = &[0xFF, 0xD8];
+
+/// Whether a JPEG's segments and scans lead to its end marker. Bytes after it, which cameras append, do not matter; a
+/// thumbnail's end marker inside of a segment does not count.
+fn jpeg_ends(bytes: &[u8]) -> bool {
+    let mut at = JPEG_START.len();
+    // Each turn starts at a marker: 0xFF, any number of fill bytes 0xFF, a code.
+    while let Some(skip) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| *b != 0xFF)) {
+        let (code, body) = (bytes[at + skip], at + skip + 1);
+        at = match code {
+            0xD9 => return skip > 0,
+            // Markers without a body.
+            0x01 | 0xD0..=0xD8 => body,
+            _ => {
+                let Some(length) = bytes.get(body..body + 2) else { return false };
+                body + usize::from(u16::from_be_bytes([length[0], length[1]]))
+            }
+        };
+        if code == 0xDA {
+            // Coded data up to the next marker: 0xFF is followed by 0 there, or by a restart marker.
+            let data = bytes.get(at..).unwrap_or_default();
+            let marker =
+                data.windows(2).position(|w| w[0] == 0xFF && !matches!(w[1], 0 | 0xD0..=0xD7 | 0xFF));
+            let Some(marker) = marker else { return false };
+            at += marker;
+        }
+    }
+    false
 }

@@ -15,7 +15,7 @@ mod source;
 mod tensor;
 
 pub use embeddings::Embeddings;
-pub use error::{Error, ImageError, Result};
+pub use error::{Error, ImageError, LibraryProblem, Result};
 pub use image_file::{ImageLimits, decode_image, read_image};
 pub use preprocess::image_tensor;
 pub use prompt::{Click, Label, PixelPoint};

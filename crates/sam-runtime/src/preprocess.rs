@@ -1,6 +1,6 @@
 use composite::{Preprocessing, ResizeRule};
 use image::RgbImage;
-use ndarray::Array4;
+use ndarray::{Array4, Axis};
 
 use crate::{ImageError, resample::resize_rgb8};
 
@@ -15,15 +15,12 @@ pub fn image_tensor(image: &RgbImage, profile: &Preprocessing) -> Result<Array4<
     }
     let resized = match profile.resize {
         ResizeRule::Stretch => resize_rgb8(image, profile.width, profile.height),
-        // `ResizeRule` may grow; a rule this version does not know must not pass as another one.
-        _ => return Err(ImageError::Empty { width: 0, height: 0 }),
+        rule => return Err(ImageError::ResizeRule { rule }),
     };
     let (width, height) = (profile.width as usize, profile.height as usize);
     let samples = resized.as_raw();
     let mut tensor = Array4::zeros((1, 3, height, width));
-    for (channel, mut plane) in
-        tensor.outer_iter_mut().next().into_iter().flat_map(|t| t.into_outer_iter_mut()).enumerate()
-    {
+    for (channel, mut plane) in tensor.index_axis_mut(Axis(0), 0).outer_iter_mut().enumerate() {
         let (mean, std) = (profile.mean[channel], profile.std[channel]);
         for (value, pixel) in plane.iter_mut().zip(samples.chunks_exact(3)) {
             *value = (f32::from(pixel[channel]) / 255.0 - mean) / std;

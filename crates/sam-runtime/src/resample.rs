@@ -1,8 +1,11 @@
 //! Bilinear resampling, bit for bit as Pillow 12 does it: the published figures of the field were made with it.
 //!
-//! A separable triangle filter that widens when shrinking (so that it averages), horizontally first, then vertically; a
-//! pass whose size does not change is left out. 8-bit samples are filtered with 22-bit fixed-point weights and rounded to
-//! 8 bits after each pass; floats are accumulated in double and rounded to single after each pass.
+//! A separable triangle filter that widens when shrinking (so that it averages), horizontally first, then vertically (the
+//! other way round where a picture more than a hundred times as tall as wide is made lower); a pass whose size does not
+//! change is left out. 8-bit samples are filtered with 22-bit fixed-point weights and rounded to 8 bits after each pass;
+//! floats are accumulated in double and rounded to single after each pass.
+
+use std::borrow::Cow;
 
 use image::RgbImage;
 use ndarray::Array2;
@@ -53,6 +56,11 @@ impl Taps {
     }
 }
 
+/// Pillow's rule for the order of the passes; it shows in the roundings between them.
+fn vertical_first(in_width: usize, in_height: usize, out_height: usize) -> bool {
+    in_height > in_width.saturating_mul(100) && out_height < in_height
+}
+
 /// Resizes 8-bit RGB to `width` x `height` pixels, each side on its own. Either size being zero gives an empty image.
 pub fn resize_rgb8(image: &RgbImage, width: u32, height: u32) -> RgbImage {
     let (in_width, in_height) = (image.width() as usize, image.height() as usize);
@@ -60,47 +68,65 @@ pub fn resize_rgb8(image: &RgbImage, width: u32, height: u32) -> RgbImage {
     if [in_width, in_height, out_width, out_height].contains(&0) {
         return RgbImage::new(width, height);
     }
-    let mut samples = std::borrow::Cow::Borrowed(image.as_raw());
-    if in_width != out_width {
-        let taps = Taps::new(in_width, out_width);
-        let weights = taps.fixed();
-        let mut out = vec![0; out_width * in_height * 3];
-        for (row, out_row) in samples.chunks_exact(in_width * 3).zip(out.chunks_exact_mut(out_width * 3)) {
-            for (pixel, (low, span)) in out_row.chunks_exact_mut(3).zip(&taps.spans) {
-                let mut sum = [1_i32 << (WEIGHT_BITS - 1); 3];
-                for (sample, weight) in row[low * 3..].chunks_exact(3).zip(&weights[span.clone()]) {
-                    for channel in 0..3 {
-                        sum[channel] += i32::from(sample[channel]) * weight;
-                    }
-                }
-                for channel in 0..3 {
-                    pixel[channel] = to_u8(sum[channel]);
-                }
-            }
-        }
-        samples = std::borrow::Cow::Owned(out);
-    }
-    if in_height != out_height {
-        let taps = Taps::new(in_height, out_height);
-        let weights = taps.fixed();
-        let stride = out_width * 3;
-        let mut out = vec![0; stride * out_height];
-        let mut sums = vec![0_i32; stride];
-        for (out_row, (low, span)) in out.chunks_exact_mut(stride).zip(&taps.spans) {
-            sums.fill(1 << (WEIGHT_BITS - 1));
-            for (row, weight) in samples[low * stride..].chunks_exact(stride).zip(&weights[span.clone()]) {
-                for (sum, sample) in sums.iter_mut().zip(row) {
-                    *sum += i32::from(*sample) * weight;
-                }
-            }
-            for (sample, sum) in out_row.iter_mut().zip(&sums) {
-                *sample = to_u8(*sum);
-            }
-        }
-        samples = std::borrow::Cow::Owned(out);
-    }
+    let samples = image.as_raw();
+    let resized = if vertical_first(in_width, in_height, out_height) {
+        let lower = columns_rgb8(samples, in_width, in_height, out_height);
+        rows_rgb8(&lower, in_width, out_width).into_owned()
+    } else {
+        let narrower = rows_rgb8(samples, in_width, out_width);
+        columns_rgb8(&narrower, out_width, in_height, out_height).into_owned()
+    };
     // The buffer has exactly the size that the constructor asks for.
-    RgbImage::from_raw(width, height, samples.into_owned()).unwrap_or_default()
+    RgbImage::from_raw(width, height, resized).unwrap_or_default()
+}
+
+/// Resizes every row of an 8-bit RGB picture.
+fn rows_rgb8(samples: &[u8], in_width: usize, out_width: usize) -> Cow<'_, [u8]> {
+    if in_width == out_width {
+        return Cow::Borrowed(samples);
+    }
+    let taps = Taps::new(in_width, out_width);
+    let weights = taps.fixed();
+    let rows = samples.chunks_exact(in_width * 3);
+    let mut out = vec![0; out_width * 3 * rows.len()];
+    for (row, out_row) in rows.zip(out.chunks_exact_mut(out_width * 3)) {
+        for (pixel, (low, span)) in out_row.chunks_exact_mut(3).zip(&taps.spans) {
+            let mut sum = [1_i32 << (WEIGHT_BITS - 1); 3];
+            for (sample, weight) in row[low * 3..].chunks_exact(3).zip(&weights[span.clone()]) {
+                for channel in 0..3 {
+                    sum[channel] += i32::from(sample[channel]) * weight;
+                }
+            }
+            for channel in 0..3 {
+                pixel[channel] = to_u8(sum[channel]);
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Resizes every column of an 8-bit RGB picture of this width.
+fn columns_rgb8(samples: &[u8], width: usize, in_height: usize, out_height: usize) -> Cow<'_, [u8]> {
+    if in_height == out_height {
+        return Cow::Borrowed(samples);
+    }
+    let taps = Taps::new(in_height, out_height);
+    let weights = taps.fixed();
+    let stride = width * 3;
+    let mut out = vec![0; stride * out_height];
+    let mut sums = vec![0_i32; stride];
+    for (out_row, (low, span)) in out.chunks_exact_mut(stride).zip(&taps.spans) {
+        sums.fill(1 << (WEIGHT_BITS - 1));
+        for (row, weight) in samples[low * stride..].chunks_exact(stride).zip(&weights[span.clone()]) {
+            for (sum, sample) in sums.iter_mut().zip(row) {
+                *sum += i32::from(*sample) * weight;
+            }
+        }
+        for (sample, sum) in out_row.iter_mut().zip(&sums) {
+            *sample = to_u8(*sum);
+        }
+    }
+    Cow::Owned(out)
 }
 
 fn to_u8(sum: i32) -> u8 {
@@ -114,35 +140,47 @@ pub fn resize_f32(image: &FloatImage, width: usize, height: usize) -> FloatImage
     if [in_width, in_height, width, height].contains(&0) {
         return FloatImage::zeros((height, width));
     }
-    let mut current = image.as_standard_layout().into_owned();
-    if in_width != width {
-        let taps = Taps::new(in_width, width);
-        let mut out = FloatImage::zeros((in_height, width));
-        for (row, mut out_row) in current.rows().into_iter().zip(out.rows_mut()) {
-            for (value, (low, span)) in out_row.iter_mut().zip(&taps.spans) {
-                let weights = &taps.weights[span.clone()];
-                let samples = row.iter().skip(*low);
-                *value = samples.zip(weights).map(|(s, w)| f64::from(*s) * w).sum::<f64>() as f32;
+    if vertical_first(in_width, in_height, height) {
+        rows_f32(columns_f32(image.clone(), height), width)
+    } else {
+        columns_f32(rows_f32(image.clone(), width), height)
+    }
+}
+
+fn rows_f32(image: FloatImage, width: usize) -> FloatImage {
+    let (height, in_width) = image.dim();
+    if in_width == width {
+        return image;
+    }
+    let taps = Taps::new(in_width, width);
+    let mut out = FloatImage::zeros((height, width));
+    for (row, mut out_row) in image.rows().into_iter().zip(out.rows_mut()) {
+        for (value, (low, span)) in out_row.iter_mut().zip(&taps.spans) {
+            let samples = row.iter().skip(*low).zip(&taps.weights[span.clone()]);
+            *value = samples.map(|(s, w)| f64::from(*s) * w).sum::<f64>() as f32;
+        }
+    }
+    out
+}
+
+fn columns_f32(image: FloatImage, height: usize) -> FloatImage {
+    let (in_height, width) = image.dim();
+    if in_height == height {
+        return image;
+    }
+    let taps = Taps::new(in_height, height);
+    let mut out = FloatImage::zeros((height, width));
+    let mut sums = vec![0.0_f64; width];
+    for (mut out_row, (low, span)) in out.rows_mut().into_iter().zip(&taps.spans) {
+        sums.fill(0.0);
+        for (row, weight) in image.rows().into_iter().skip(*low).zip(&taps.weights[span.clone()]) {
+            for (sum, sample) in sums.iter_mut().zip(row) {
+                *sum += f64::from(*sample) * weight;
             }
         }
-        current = out;
-    }
-    if in_height != height {
-        let taps = Taps::new(in_height, height);
-        let mut out = FloatImage::zeros((height, width));
-        let mut sums = vec![0.0_f64; width];
-        for (mut out_row, (low, span)) in out.rows_mut().into_iter().zip(&taps.spans) {
-            sums.fill(0.0);
-            for (row, weight) in current.rows().into_iter().skip(*low).zip(&taps.weights[span.clone()]) {
-                for (sum, sample) in sums.iter_mut().zip(row) {
-                    *sum += f64::from(*sample) * weight;
-                }
-            }
-            for (value, sum) in out_row.iter_mut().zip(&sums) {
-                *value = *sum as f32;
-            }
+        for (value, sum) in out_row.iter_mut().zip(&sums) {
+            *value = *sum as f32;
         }
-        current = out;
     }
-    current
+    out
 }

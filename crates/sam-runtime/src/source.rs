@@ -35,14 +35,7 @@ impl ModelOrigin {
         if found.is_dir() && !is_release {
             return Ok(Self::Folder(path.to_owned()));
         }
-        let default;
-        let cache = match cache {
-            Some(cache) => cache,
-            None => {
-                default = Cache::new(Cache::default_root()?);
-                &default
-            }
-        };
+        let cache = cache.cloned().map_or_else(|| Cache::default_root().map(Cache::new), Ok)?;
         let release = if is_release {
             cache.open_release_folder(path, "fp32", "onnx")?
         } else {

@@ -162,6 +162,7 @@ fn open_ort(_: &EngineOptions) -> Result<Box<dyn Engine>> {
 }
 
 #[cfg(feature = "rten")]
+#[allow(clippy::unnecessary_wraps)] // it fails in builds without rten
 fn open_rten(options: &EngineOptions, note: Option<String>) -> Result<Box<dyn Engine>> {
     Ok(Box::new(rten::RtenEngine::open(options, note)))
 }

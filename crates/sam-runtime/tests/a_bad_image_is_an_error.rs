@@ -1,0 +1,82 @@
+//! Cases I5, I6: truncated, empty, foreign and absurdly large files are errors that name the file, never a picture.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use sam_runtime::{ImageError, ImageLimits, decode_image, read_image};
+
+#[test]
+fn truncated_files_are_refused() {
+    let folder = common::fixtures().join("images/modes");
+    for file in ["truncated.png", "truncated.jpg", "empty.png", "not-an-image.png"] {
+        let path = folder.join(file);
+        let error = read_image(&path).err().unwrap_or_else(|| panic!("{file} gave a picture"));
+        assert!(
+            matches!(error, ImageError::Decode { .. } | ImageError::Truncated { .. }),
+            "{file}: {error:?}"
+        );
+        assert!(common::chain(&error).contains(file), "{file}: {}", common::chain(&error));
+    }
+}
+
+#[test]
+fn every_truncation_of_a_png_is_refused() {
+    let whole = std::fs::read(common::fixtures().join("images/modes/rgba.png")).unwrap();
+    for length in (0..whole.len() - 13).step_by(7) {
+        assert!(
+            decode_image(&whole[..length], ImageLimits::default()).is_err(),
+            "{length} of {}",
+            whole.len()
+        );
+    }
+}
+
+#[test]
+fn a_declared_size_beyond_the_limit_is_refused_before_any_allocation() {
+    // A PNG header that declares 100,000 x 100,000 pixels, 30 GB as RGB.
+    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+    let mut header = b"IHDR".to_vec();
+    header.extend(100_000_u32.to_be_bytes());
+    header.extend(100_000_u32.to_be_bytes());
+    header.extend([8, 2, 0, 0, 0]);
+    png.extend(13_u32.to_be_bytes());
+    png.extend(&header);
+    png.extend(crc32(&header).to_be_bytes());
+    png.extend(0_u32.to_be_bytes());
+    png.extend(b"IDAT");
+    png.extend(crc32(b"IDAT").to_be_bytes());
+    let error = decode_image(&png, ImageLimits::default()).unwrap_err();
+    assert!(matches!(error, ImageError::TooLarge { width: 100_000, height: 100_000, .. }), "{error:?}");
+}
+
+#[test]
+fn limits_are_the_callers() {
+    let png = std::fs::read(common::fixtures().join("images/modes/rgb.png")).unwrap();
+    let few = ImageLimits { max_pixels: 48 * 32 - 1, ..ImageLimits::default() };
+    assert!(matches!(decode_image(&png, few), Err(ImageError::TooLarge { .. })));
+    let short = ImageLimits { max_bytes: png.len() as u64 - 1, ..ImageLimits::default() };
+    assert!(matches!(decode_image(&png, short), Err(ImageError::FileTooLarge { .. })));
+    let enough = ImageLimits { max_pixels: 48 * 32, max_bytes: png.len() as u64 };
+    assert!(decode_image(&png, enough).is_ok());
+}
+
+#[test]
+fn a_missing_file_and_a_folder_are_errors_with_their_path() {
+    for path in ["no/such/file.png", env!("CARGO_MANIFEST_DIR")] {
+        let error = read_image(path).unwrap_err();
+        assert!(matches!(error, ImageError::Io { .. }), "{error:?}");
+        assert!(error.to_string().contains(path));
+    }
+}
+
+/// PNG's checksum, bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = u32::MAX;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xEDB8_8320 } else { crc >> 1 };
+        }
+    }
+    !crc
+}

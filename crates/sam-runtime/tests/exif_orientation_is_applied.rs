@@ -1,0 +1,19 @@
+//! Case I1: all eight orientations of one picture are read as the upright one.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use sam_runtime::read_image;
+
+#[test]
+fn all_eight_orientations_read_as_the_upright_picture() {
+    let folder = common::fixtures().join("images/orientation");
+    let upright = read_image(folder.join("upright.png")).unwrap();
+    for orientation in 1..=8 {
+        let image = read_image(folder.join(format!("orientation-{orientation}.jpg"))).unwrap();
+        assert_eq!(image.dimensions(), upright.dimensions(), "orientation {orientation}");
+        let worst = image.iter().zip(upright.iter()).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+        // 16 is what JPEG may cost; a wrong turn differs by more than 200 somewhere.
+        assert!(worst <= 16, "orientation {orientation} is off by {worst}");
+    }
+}
