@@ -79,6 +79,8 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let fixtures = Path::new(FIXTURES);
+    // For the table: the plain path where it is there, the path as built where it is not.
+    let fixtures = fixtures.canonicalize().unwrap_or_else(|_| fixtures.to_owned());
     let image_path = arguments.image.clone().unwrap_or_else(|| fixtures.join("images/coffee.jpg"));
     let mut points = arguments.point.clone();
     if points.is_empty() && arguments.image.is_none() {

@@ -23,41 +23,69 @@ pub struct Wheel {
     pub sha256: &'static str,
     /// The library inside of the wheel.
     pub member: &'static str,
+    /// SHA-256 of the library, lower-case hex.
+    pub library_sha256: &'static str,
 }
 
-/// The wheel of `onnxruntime` [`PINNED_VERSION`] (`CPython` 3.12) for the machine this is compiled for; `None` where none
-/// is published. Pinned by this project on 2026-11-30 from the Python package index.
+/// The wheels of `onnxruntime` [`PINNED_VERSION`] (CPython 3.12) by operating system and processor. Pinned by this project on
+/// 2026-11-30 from the Python package index.
+const WHEELS: [(&str, &str, Wheel); 5] = [
+    (
+        "linux",
+        "x86_64",
+        Wheel {
+            platform: "manylinux_2_28_x86_64",
+            sha256: "99e1074c4b2197accd5073052a465361be17b89c093b8ffb6e6bd8f986c52df8",
+            member: "onnxruntime/capi/libonnxruntime.so.1.32.0",
+            library_sha256: "6c1585d1bbf45b0712ea4a21b705c5fcb4ba04ff2e30f1fbf81a49faf658638f",
+        },
+    ),
+    (
+        "linux",
+        "aarch64",
+        Wheel {
+            platform: "manylinux_2_28_aarch64",
+            sha256: "e36c187006e7a7c8b8d6d57f1a209dd63f52430dca6c282b177718ad6b841054",
+            member: "onnxruntime/capi/libonnxruntime.so.1.32.0",
+            library_sha256: "49852228a93995158b2a813d4df487d47a1b76b0eaa894507ef49e91b6d7954a",
+        },
+    ),
+    (
+        "macos",
+        "aarch64",
+        Wheel {
+            platform: "macosx_14_0_arm64",
+            sha256: "d52510bbbcc880c13b826f7d75cdf33ac5cf0bb864d960000fc29ce73f0cb83e",
+            member: "onnxruntime/capi/libonnxruntime.1.32.0.dylib",
+            library_sha256: "fa585fabbea65b823b9a8f7e27d46aee3989d1be7e36b528203d3a1fd613aae7",
+        },
+    ),
+    (
+        "windows",
+        "x86_64",
+        Wheel {
+            platform: "win_amd64",
+            sha256: "efe7456952c243a05a53d5b8732953625144642c2f3989094277f6217f0c0c40",
+            member: "onnxruntime/capi/onnxruntime.dll",
+            library_sha256: "443c0065fcdba17618ddef05050308f4b471893c5c7da0337d6957c9073ad8a7",
+        },
+    ),
+    (
+        "windows",
+        "aarch64",
+        Wheel {
+            platform: "win_arm64",
+            sha256: "64d394c69d561af3efd4d4f49dcac8f11d0ce135a20701c16d53b74056cd4cf8",
+            member: "onnxruntime/capi/onnxruntime.dll",
+            library_sha256: "a5c1951a7d495fa0c22a0865fe36981fe67f9d5dc7ba3893c20fa7266dd1e994",
+        },
+    ),
+];
+
+/// The wheel for the machine this is compiled for; `None` where none is published.
 pub fn pinned_wheel() -> Option<Wheel> {
-    let linux = "onnxruntime/capi/libonnxruntime.so.1.32.0";
-    let (platform, sha256, member) = match (env::consts::OS, env::consts::ARCH) {
-        ("linux", "x86_64") => (
-            "manylinux_2_28_x86_64",
-            "99e1074c4b2197accd5073052a465361be17b89c093b8ffb6e6bd8f986c52df8",
-            linux,
-        ),
-        ("linux", "aarch64") => (
-            "manylinux_2_28_aarch64",
-            "e36c187006e7a7c8b8d6d57f1a209dd63f52430dca6c282b177718ad6b841054",
-            linux,
-        ),
-        ("macos", "aarch64") => (
-            "macosx_14_0_arm64",
-            "d52510bbbcc880c13b826f7d75cdf33ac5cf0bb864d960000fc29ce73f0cb83e",
-            "onnxruntime/capi/libonnxruntime.1.32.0.dylib",
-        ),
-        ("windows", "x86_64") => (
-            "win_amd64",
-            "efe7456952c243a05a53d5b8732953625144642c2f3989094277f6217f0c0c40",
-            "onnxruntime/capi/onnxruntime.dll",
-        ),
-        ("windows", "aarch64") => (
-            "win_arm64",
-            "64d394c69d561af3efd4d4f49dcac8f11d0ce135a20701c16d53b74056cd4cf8",
-            "onnxruntime/capi/onnxruntime.dll",
-        ),
-        _ => return None,
-    };
-    Some(Wheel { platform, sha256, member })
+    let here = (env::consts::OS, env::consts::ARCH);
+    WHEELS.into_iter().find(|(os, arch, _)| (*os, *arch) == here).map(|(_, _, wheel)| wheel)
 }
 
 /// The library's name as the system knows it (`libonnxruntime.so`, `libonnxruntime.dylib`, `onnxruntime.dll`).
@@ -172,14 +200,15 @@ pub fn install_from_wheel(wheel: &Path) -> Result<Installed, FetchError> {
 }
 
 /// Brings the pinned library onto this machine: `pip download` of the pinned wheel, its SHA-256 checked, the one library
-/// taken out and renamed into the [cache folder](cached_library). Nothing is done where it is there already.
+/// taken out and renamed into the [cache folder](cached_library). Nothing is done where it is there already; one that is
+/// there with other bytes is replaced.
 ///
 /// `say` is called with a line about each step.
 pub fn fetch(say: &mut dyn FnMut(&str)) -> Result<Installed, FetchError> {
     let pinned =
         pinned_wheel().ok_or(FetchError::NoWheel { os: env::consts::OS, arch: env::consts::ARCH })?;
     let path = cached_library()?;
-    if path.is_file() {
+    if path.is_file() && release_assets::sha256_file(&path)? == pinned.library_sha256 {
         return Ok(Installed { path, fetched: false });
     }
     let folder = path.parent().unwrap_or(Path::new("."));

@@ -1,0 +1,52 @@
+//! An advisory lock that saves work and decides nothing.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use crate::Result;
+
+/// Held while a cache entry is prepared, so that others wait for it instead of preparing their own. The
+/// operating system releases it with the process; where locks are not supported there simply is none.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    held: Option<(File, PathBuf)>,
+}
+
+impl Lock {
+    /// Takes the lock, or goes on without it once `patience` is over. `tick` is called while waiting.
+    pub(crate) fn acquire(
+        path: &Path,
+        patience: Duration,
+        mut tick: impl FnMut() -> Result<()>,
+    ) -> Result<Self> {
+        let none = Self { held: None };
+        let Ok(file) = OpenOptions::new().write(true).create(true).truncate(false).open(path) else {
+            return Ok(none);
+        };
+        let start = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { held: Some((file, path.to_owned())) }),
+                Err(TryLockError::WouldBlock) if start.elapsed() < patience => {
+                    tick()?;
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(_) => return Ok(none),
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Some((file, path)) = self.held.take() {
+            // Removing first leaves no litter. Who waits on the old file and who makes a new one may then run
+            // at once, which costs work and nothing else.
+            let _ = std::fs::remove_file(path);
+            drop(file);
+        }
+    }
+}

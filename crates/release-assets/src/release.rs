@@ -1,0 +1,145 @@
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+/// A verified extraction of a release archive: every file below [`root`](Self::root) was hashed when this was
+/// made.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Release {
+    /// The extraction's folder in the cache. It stays the same as long as archive and request do, after
+    /// repair too.
+    pub root: PathBuf,
+    /// SHA-256 of the archive, in lower-case hex.
+    pub archive_sha256: String,
+    /// Every file of the release, sorted by path; the cache's own record is not one of them.
+    pub inventory: Vec<InventoryEntry>,
+    /// What had to be done.
+    pub outcome: Outcome,
+}
+
+/// One file of a release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InventoryEntry {
+    /// Path below the release's root, `/` between components.
+    pub path: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// SHA-256 in lower-case hex.
+    pub sha256: String,
+}
+
+/// What [`Cache`](crate::Cache) did to give a [`Release`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The archive was extracted: there was no extraction of it.
+    Extracted,
+    /// The extraction was there, and every byte of it was right.
+    Reused,
+    /// An extraction was there and not right; it was replaced by a new one from the archive.
+    Repaired {
+        /// Everything that was found wrong.
+        reasons: Vec<Damage>,
+    },
+}
+
+/// Something that is not right in an extraction. Paths are below the release's root.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// The extraction's root is not a folder.
+    #[error("the extraction is not a folder")]
+    NotAFolder,
+    /// A file of the archive is not there.
+    #[error("`{path}` is missing")]
+    Missing {
+        /// The file.
+        path: String,
+    },
+    /// Something is there that is not in the archive.
+    #[error("`{path}` does not belong to the release")]
+    Unexpected {
+        /// The file, folder or link.
+        path: String,
+    },
+    /// A link, device, pipe or folder stands where a file belongs.
+    #[error("`{path}` is not a regular file")]
+    NotRegular {
+        /// The path.
+        path: String,
+    },
+    /// A file's bytes are not the archive's.
+    #[error("`{path}` was changed")]
+    Changed {
+        /// The file.
+        path: String,
+    },
+    /// A file or folder cannot be read.
+    #[error("`{path}` cannot be read: {reason}")]
+    Unreadable {
+        /// The path.
+        path: String,
+        /// The operating system's reason.
+        reason: String,
+    },
+    /// The record of the extraction is missing or cannot be understood, so that nothing in it is trusted.
+    #[error("the record cannot be used: {reason}")]
+    Record {
+        /// Why.
+        reason: String,
+    },
+    /// A field of the record does not say what the archive, the files and the request say.
+    #[error("field `{field}` of the record is wrong")]
+    RecordField {
+        /// The field.
+        field: String,
+    },
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Extracted => f.write_str("extracted"),
+            Self::Reused => f.write_str("reused, verified"),
+            Self::Repaired { reasons } => {
+                f.write_str("repaired")?;
+                for (index, reason) in reasons.iter().enumerate() {
+                    write!(f, "{}{reason}", if index == 0 { ": " } else { "; " })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Release {
+    /// The paths of all graphs (`*.onnx`), sorted; there is at least one.
+    pub fn graphs(&self) -> Vec<PathBuf> {
+        let graphs = self.inventory.iter().filter(|entry| is_graph(&entry.path));
+        graphs.map(|entry| self.root.join(&entry.path)).collect()
+    }
+
+    /// The path of the publisher's `metadata.json`, if the release has one. More than one is refused at
+    /// opening.
+    pub fn metadata(&self) -> Option<PathBuf> {
+        let entry = self.inventory.iter().find(|entry| is_metadata(&entry.path))?;
+        Some(self.root.join(&entry.path))
+    }
+
+    /// The path of the record, `release_provenance.json`.
+    pub fn provenance(&self) -> PathBuf {
+        self.root.join(crate::provenance::RECORD_NAME)
+    }
+}
+
+/// Case counts: `x.ONNX` is not what the publisher writes.
+pub(crate) fn is_graph(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "onnx")
+}
+
+pub(crate) fn is_metadata(path: &str) -> bool {
+    path.rsplit('/').next() == Some("metadata.json")
+}

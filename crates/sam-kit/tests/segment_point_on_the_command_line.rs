@@ -1,0 +1,143 @@
+//! The example as a person uses it: files and a table when all is well, one clear line and exit code 2 when not; and
+//! that the engine asked for is the engine that answers, or an error (case E6).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
+}
+
+/// The example beside this test; `cargo test` builds both.
+fn example(name: &str) -> Command {
+    let beside = std::env::current_exe().unwrap();
+    let folder = beside.parent().unwrap().parent().unwrap().join("examples");
+    Command::new(folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+}
+
+fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = example("segment_point");
+    command.args(arguments).envs(variables.iter().copied());
+    command.output().expect("the example is built with the tests")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs with `arguments` and returns the one line of the refusal.
+fn refusal(arguments: &[&str]) -> String {
+    let output = run(arguments, &[]);
+    let (told, shown) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}{shown}");
+    assert_eq!(told.lines().count(), 1, "{arguments:?}: {told}");
+    assert!(told.starts_with("error: ") && shown.is_empty(), "{arguments:?}: {told}{shown}");
+    told
+}
+
+#[test]
+fn a_click_writes_mask_and_overlay_and_prints_the_table() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().join("made/for/it");
+    let output = run(&["--engine", "rten", "--out", folder.to_str().unwrap()], &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    for row in
+        ["engine   rten 0.27", "image    600 x 400", "encode", "click", "score", "area", "box", "written"]
+    {
+        assert!(table.contains(row), "{row} is missing:\n{table}");
+    }
+    let [mask, overlay] = ["mask.png", "overlay.png"].map(|name| image::open(folder.join(name)).unwrap());
+    assert_eq!((mask.width(), mask.height()), (600, 400));
+    assert_eq!((overlay.width(), overlay.height()), (600, 400));
+    assert!(mask.to_luma8().pixels().all(|p| matches!(p.0[0], 0 | 255)));
+}
+
+#[test]
+fn wrong_input_gets_one_clear_line() {
+    let notes = tempfile::tempdir().unwrap();
+    std::fs::write(notes.path().join("notes.txt"), "none").unwrap();
+    let lone = tempfile::tempdir().unwrap();
+    let decoder = fixtures().join("tiny-sam/tiny-sam-onnx-float");
+    for name in ["TinySamDecoder.onnx", "TinySamDecoder.data"] {
+        std::fs::copy(decoder.join(name), lone.path().join(name)).unwrap();
+    }
+    let photo = fixtures().join("images/coffee.jpg");
+    let [photo, notes, lone] = [&photo, notes.path(), lone.path()].map(|p| p.to_str().unwrap());
+    let text_file = format!("{notes}/notes.txt");
+    for (arguments, wanted) in [
+        (vec!["--image", "no/such.jpg", "--point", "1,1"], vec!["no/such.jpg"]),
+        (vec!["--image", &text_file, "--point", "1,1"], vec!["notes.txt", "not an image"]),
+        (vec!["--image", photo, "--point", "600,10"], vec!["(600, 10)", "600 x 400"]),
+        (vec!["--image", photo, "--point", "-3,10"], vec!["(-3, 10)", "600 x 400"]),
+        (vec!["--point", "nan,10"], vec!["600 x 400"]),
+        (vec!["--point", "10"], vec!["120,80"]),
+        (vec!["--image", photo], vec!["--point"]),
+        (vec!["--negative", "10,-1"], vec!["(10, -1)"]),
+        (vec!["--engine", "tensorrt"], vec!["tensorrt", "auto, ort and rten"]),
+        (vec!["--threads", "0"], vec!["--threads"]),
+        (vec!["--threads", "100000"], vec!["100000"]),
+        (vec!["--model", "no/such/model"], vec!["no/such/model"]),
+        (vec!["--model", notes], vec!["no ONNX graph", "notes.txt"]),
+        (vec!["--model", lone], vec!["TinySamDecoder.onnx", "high_res_features1"]),
+        (vec!["--model", photo], vec!["coffee.jpg"]),
+        (vec!["--nonsense"], vec!["--nonsense"]),
+    ] {
+        let told = refusal(&arguments);
+        for word in wanted {
+            assert!(told.contains(word), "{arguments:?}: `{word}` is not in: {told}");
+        }
+    }
+}
+
+#[test]
+fn ort_by_name_and_absent_is_an_error_that_says_what_to_do() {
+    let empty = tempfile::tempdir().unwrap();
+    let cache = empty.path().to_str().unwrap();
+    let nothing = [("SAM_KIT_CACHE_DIR", cache), ("ORT_DYLIB_PATH", ""), ("LD_LIBRARY_PATH", "")];
+    let out = format!("{cache}/out");
+    let output = run(&["--engine", "ort", "--out", &out], &nothing);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("cargo run --example fetch_runtime"), "{told}");
+
+    // The same machine with `auto`: rten answers, and the table says why.
+    let output = run(&["--engine", "auto", "--out", &out], &nothing);
+    let table = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(table.contains("engine   rten") && table.contains("ONNX Runtime is not used"), "{table}");
+
+    // A path that was named is never passed over.
+    for engine in ["ort", "auto"] {
+        let named = [("SAM_KIT_CACHE_DIR", cache), ("ORT_DYLIB_PATH", "/no/such/libonnxruntime.so")];
+        let output = run(&["--engine", engine, "--out", &out], &named);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{engine}: {told}");
+        assert!(told.contains("/no/such/libonnxruntime.so"), "{told}");
+    }
+}
+
+#[test]
+fn fetch_runtime_does_nothing_the_second_time_and_ort_then_answers() {
+    let fetch = || {
+        let output = example("fetch_runtime").output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (path, _) = fetch();
+    let (again, told) = fetch();
+    assert_eq!(path, again);
+    assert!(told.contains("nothing to do"), "{told}");
+    assert!(Path::new(path.trim()).is_file());
+
+    let out = tempfile::tempdir().unwrap();
+    for engine in ["ort", "auto"] {
+        let output =
+            run(&["--engine", engine, "--out", out.path().to_str().unwrap()], &[("ORT_DYLIB_PATH", "")]);
+        let table = text(&output.stdout);
+        assert!(table.contains("engine   ONNX Runtime 1.32"), "{engine}: {table}{}", text(&output.stderr));
+    }
+}
