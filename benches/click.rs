@@ -66,7 +66,7 @@ fn image_processing(c: &mut Criterion) {
     let mut group = c.benchmark_group("image_to_tensor");
     for (name, image) in [("640x427", picture(640, 427)), ("4000x3000", picture(4000, 3000))] {
         group.bench_function(name, |b| {
-            b.iter(|| image_tensor(black_box(&image), &profile).expect("prepares"))
+            b.iter(|| image_tensor(black_box(&image), &profile).expect("prepares"));
         });
     }
     group.finish();

@@ -36,7 +36,7 @@ pub fn bounding_box(mask: ArrayView2<'_, bool>) -> Option<BoundingBox> {
     for (y, row) in mask.rows().into_iter().enumerate() {
         let mut inside = row.iter().enumerate().filter(|(_, inside)| **inside).map(|(x, _)| x);
         if let Some(first) = inside.next() {
-            let last = inside.last().unwrap_or(first);
+            let last = inside.next_back().unwrap_or(first);
             (left, right) = (left.min(first), right.max(last));
             (top, bottom) = (top.min(y), y);
         }

@@ -11,3 +11,8 @@ pub mod prelude {
         read_image,
     };
 }
+
+/// The repository's README, whose code is compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct RepositoryReadme;

@@ -119,7 +119,7 @@ pub enum Error {
     Image(#[from] ImageError),
     /// A click lies outside of the image, or is no number.
     #[error(
-        "the point ({x}, {y}) is not inside of the image, which is {width} x {height} pixels: x from 0 to {width}, y from 0 to {height}, both ends excluded at the right and bottom"
+        "the point ({x}, {y}) is outside of the image, which is {width} x {height} pixels: 0 <= x < {width} and 0 <= y < {height} is needed"
     )]
     PointOutside {
         /// Pixels from the left edge.

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use composite::{Composite, PromptPorts, Step, Value};
+use composite::{Component, Composite, Feed, PromptPorts, Step, Value};
 use image::RgbImage;
 use ndarray::{Array2, ArrayD, Axis, IxDyn};
 use onnx_graph::ElementType;
@@ -70,7 +70,7 @@ impl SegmenterBuilder {
             let load = |step: &Step| {
                 let name = step.component.to_string();
                 let session = engine.load(&step.model, &step.folder, &name)?;
-                Ok(LoadedStep { session, name, step: step.clone() })
+                Ok(LoadedStep { session, name, component: step.component, feeds: step.feeds.clone() })
             };
             steps.iter().map(load).collect()
         };
@@ -90,11 +90,13 @@ impl SegmenterBuilder {
 /// Tells the embeddings of one segmenter from another's within this process.
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(0);
 
+/// A step of the plan with its session; the graph itself is the engine's now.
 #[derive(Debug)]
 struct LoadedStep {
     session: Box<dyn Session>,
     name: String,
-    step: Step,
+    component: Component,
+    feeds: Vec<Feed>,
 }
 
 /// A model that turns clicks into masks: an image is encoded once, each prompt on it then costs milliseconds.
@@ -216,7 +218,7 @@ impl Segmenter {
     fn single_mask(&self, values: &mut BTreeMap<Value, Tensor>) -> Result<(Array2<f32>, f32)> {
         let pair = self.composite.pair();
         let mut take = |port: &str| {
-            let found = values.remove(&Value::Port(composite::Component::MaskDecoder, port.to_owned()));
+            let found = values.remove(&Value::Port(Component::MaskDecoder, port.to_owned()));
             let missing = || Error::PortMissing { graph: "mask decoder".to_owned(), port: port.to_owned() };
             found.ok_or_else(missing)
         };
@@ -239,14 +241,14 @@ impl Segmenter {
 impl LoadedStep {
     /// Feeds the step from what was made before and what was kept, and adds what it gives.
     fn run(&self, kept: &BTreeMap<Value, Tensor>, values: &mut BTreeMap<Value, Tensor>) -> Result<()> {
-        let mut inputs = Vec::with_capacity(self.step.feeds.len());
-        for feed in &self.step.feeds {
+        let mut inputs = Vec::with_capacity(self.feeds.len());
+        for feed in &self.feeds {
             let value = values.get(&feed.value).or_else(|| kept.get(&feed.value));
             let missing = || Error::PortMissing { graph: self.name.clone(), port: feed.port.clone() };
             inputs.push((feed.port.as_str(), value.ok_or_else(missing)?));
         }
         let outputs = engine::run_checked(self.session.as_ref(), &self.name, &inputs)?;
-        values.extend(outputs.into_iter().map(|(name, t)| (Value::Port(self.step.component, name), t)));
+        values.extend(outputs.into_iter().map(|(name, t)| (Value::Port(self.component, name), t)));
         Ok(())
     }
 }
