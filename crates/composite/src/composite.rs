@@ -7,7 +7,7 @@ use onnx_graph::PrecisionClass;
 
 use crate::{
     Error, GraphFile, Pair, Plan, Preprocessing, PromptPorts, Rejection, Result, Rule, Value,
-    error::join,
+    error::{causes, join},
     graph_file::{find_graphs, first_names},
     metadata, select,
 };
@@ -43,7 +43,7 @@ impl Composite {
                     path,
                     inputs: Vec::new(),
                     outputs: Vec::new(),
-                    rule: Rule::Unreadable(error.to_string()),
+                    rule: Rule::Unreadable(causes(&error)),
                 }),
             }
         }

@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use onnx_graph::Port;
+use onnx_graph::{Port, PrecisionClass};
 
 use crate::Mismatch;
 
@@ -54,7 +54,7 @@ pub enum Error {
     /// Two outputs of the encoder could feed one input of the decoder, and nothing says which one is meant.
     #[error(
         "the decoder input `{consumed}` could be fed from the encoder's `{consumed}` or from its unused output \
-         `{other}`, which has the same type and shape: equal names alone do not settle it"
+         `{other}`, whose type and shape fit as well: equal names alone do not settle it"
     )]
     AmbiguousWiring {
         /// The port that the names would join.
@@ -80,10 +80,8 @@ pub enum MetadataRule {
     #[error("no metadata.json beside the image encoder, so how to prepare pictures is unknown")]
     Missing,
     /// The file is larger than any metadata.
-    #[error("the file has {found} bytes, more than the limit of {limit}")]
+    #[error("the file has more bytes than the limit of {limit}")]
     TooLarge {
-        /// Bytes in the file.
-        found: u64,
         /// Bytes allowed.
         limit: u64,
     },
@@ -108,11 +106,19 @@ pub enum MetadataRule {
         /// As the graph has it.
         actual: String,
     },
-    /// The image input is not the only one with that role, or is another one than the graphs say.
+    /// No input of the encoder, or several, have the role of the image.
     #[error("{found} inputs have the io_type \"image\", one is needed")]
     Images {
         /// Inputs with that role.
         found: usize,
+    },
+    /// The image is another input than the graph says.
+    #[error("`{described}` has the io_type \"image\", but in the graph the image input is `{actual}`")]
+    OtherImage {
+        /// The input with that role here.
+        described: String,
+        /// The graph's image input.
+        actual: String,
     },
     /// The image input asks for something that this version cannot prepare.
     #[error("the image input `{port}` has {what}, which is not supported; supported is {supported}")]
@@ -149,6 +155,9 @@ pub enum Rule {
     /// Two ports on one side have the same name.
     #[error("two ports are called `{0}`")]
     DuplicatePort(String),
+    /// The precision is not among those asked for.
+    #[error("its precision, {0}, is not among those asked for")]
+    NotAskedFor(PrecisionClass),
     /// It has neither one image input nor a port in common with an encoder.
     #[error(
         "neither an image encoder (one input of rank 4) nor fed by one (no port in common with an encoder)"
@@ -157,9 +166,6 @@ pub enum Rule {
     /// Encoder and decoder are kept in different precisions.
     #[error("its precision is not that of {0}")]
     Precision(String),
-    /// The precision is not among those asked for.
-    #[error("its precision is not among those asked for")]
-    NotAskedFor,
     /// One is quantised and the other is not.
     #[error("only one of it and {0} is quantised")]
     Quantization(String),
@@ -171,14 +177,13 @@ pub enum Rule {
         /// What differs.
         mismatch: Mismatch,
     },
-    /// A decoder input that no encoder gives.
-    #[error("nothing feeds its input `{0}`")]
-    Unfed(String),
     /// No output can be told to be the masks.
     #[error("no single output of rank 4 or more, or named `masks` or `pred_masks`, is the masks")]
     NoMasks,
     /// No output can be told to be the scores.
-    #[error("no single output of rank 1 to 3, or named `scores` or `iou_scores`, is the scores")]
+    #[error(
+        "no single output of rank 1 to 3, or named `scores`, `iou_scores` or `iou_predictions`, is the scores"
+    )]
     NoScores,
     /// Neither graph of the pair takes points.
     #[error("neither it nor {0} has a point prompt (coordinates [..,N,2] with labels [..,N])")]
@@ -189,6 +194,9 @@ pub enum Rule {
     /// The decoder takes the points, which this version cannot feed.
     #[error("it takes the points itself; composites of this kind are not supported yet")]
     PromptInDecoder,
+    /// A decoder input that no encoder gives.
+    #[error("nothing feeds its input `{0}`")]
+    Unfed(String),
     /// Points are taken, but nothing that reaches the decoder depends on them.
     #[error("the points never reach {0}")]
     PromptUnused(String),
@@ -221,6 +229,12 @@ impl fmt::Display for Rejection {
 
 pub(crate) fn join<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// What lies below an error, outermost first.
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
+    let chain = std::iter::successors(error.source(), |e| e.source());
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// The crate's result.

@@ -12,13 +12,12 @@ const MAX_DEPTH: usize = 6;
 /// A folder with more entries than this is no model release.
 const MAX_ENTRIES: usize = 20_000;
 
-/// An ONNX graph on disk with what pairing needs to know of it.
+/// An ONNX graph on disk with what pairing needs to know of it. The model itself is not kept: a folder may hold several
+/// precisions of it, with their weights inside.
 #[derive(Debug, Clone)]
 pub struct GraphFile {
     /// The file.
     pub path: PathBuf,
-    /// The decoded model; external tensors stay on disk.
-    pub model: Model,
     /// What a caller feeds.
     pub inputs: Vec<Port>,
     /// What the graph gives.
@@ -35,19 +34,23 @@ impl GraphFile {
         let graph = |source| Error::Graph { path: path.to_owned(), source };
         let model = Model::read(path).map_err(graph)?;
         onnx_graph::external_data::verify_model(&model, path, root).map_err(graph)?;
-        Ok(Self::new(path.to_owned(), model))
+        Ok(Self::new(path.to_owned(), &model))
     }
 
     /// Describes a model that has been read already.
-    pub fn new(path: PathBuf, model: Model) -> Self {
+    pub fn new(path: PathBuf, model: &Model) -> Self {
         Self {
             path,
             inputs: model.inputs(),
             outputs: model.outputs(),
             precision: model.precision(),
             quantized: model.is_quantized(),
-            model,
         }
+    }
+
+    /// Reads the model; external tensors stay on disk.
+    pub fn model(&self) -> Result<Model> {
+        Model::read(&self.path).map_err(|source| Error::Graph { path: self.path.clone(), source })
     }
 
     /// The folder that the graph's sidecars are relative to.
@@ -92,7 +95,10 @@ pub(crate) fn find_graphs(folder: &Path) -> Result<Vec<PathBuf>> {
                 if depth < MAX_DEPTH {
                     waiting.push((path, depth + 1));
                 }
-            } else if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx")) && path.is_file() {
+            } else if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"))
+                // A link to nothing is a graph that was not fetched; reading it says so.
+                && (path.is_file() || kind.is_symlink() && !path.exists())
+            {
                 found.push(path);
             }
         }

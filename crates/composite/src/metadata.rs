@@ -77,6 +77,10 @@ pub(crate) fn preprocessing(pair: &Pair) -> Result<Preprocessing> {
         if graph.path == pair.encoder.path {
             match images.as_slice() {
                 [(name, tensor)] if **name == pair.image => image = Some(*tensor),
+                [(name, _)] => {
+                    let (described, actual) = ((*name).clone(), pair.image.clone());
+                    return Err(fail(MetadataRule::OtherImage { described, actual }));
+                }
                 _ => return Err(fail(MetadataRule::Images { found: images.len() })),
             }
         }
@@ -95,9 +99,8 @@ fn read(path: &Path) -> Result<Document> {
     };
     let mut text = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(io)?;
-    let found = text.len() as u64;
-    if found > MAX_BYTES {
-        return Err(fail(MetadataRule::TooLarge { found, limit: MAX_BYTES }));
+    if text.len() as u64 > MAX_BYTES {
+        return Err(fail(MetadataRule::TooLarge { limit: MAX_BYTES }));
     }
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text);
     serde_json::from_slice(text).map_err(|e| fail(MetadataRule::Malformed(e.to_string())))

@@ -83,7 +83,8 @@ impl Plan {
         let pair = composite.pair();
         let (encoder, decoder) = (&pair.encoder, &pair.decoder);
         let in_encoder = |source| Error::Graph { path: encoder.path.clone(), source };
-        let walk = Dependences::new(&encoder.model).map_err(in_encoder)?;
+        let encoder_model = encoder.model()?;
+        let walk = Dependences::new(&encoder_model).map_err(in_encoder)?;
 
         let (mut of_image, mut of_prompt, mut of_both) = (Vec::new(), Vec::new(), Vec::new());
         for port in &pair.shared {
@@ -117,7 +118,7 @@ impl Plan {
                 needs.extend(walk.inputs_of(output).map_err(in_encoder)?);
             }
             let needs: Vec<&str> = needs.into_iter().collect();
-            let model = encoder.model.cut(&needs, outputs).map_err(in_encoder)?;
+            let model = encoder_model.cut(&needs, outputs).map_err(in_encoder)?;
             let feeds =
                 needs.iter().map(|&port| Feed { port: port.to_owned(), value: composite.fed_to(port) });
             Ok(Some(Step {
@@ -143,7 +144,7 @@ impl Plan {
         });
         let decoder_step = Step {
             component: Component::MaskDecoder,
-            model: decoder.model.clone(),
+            model: decoder.model()?,
             folder: decoder.folder().to_owned(),
             feeds: feeds.collect(),
             outputs: vec![pair.masks.clone(), pair.scores.clone()],

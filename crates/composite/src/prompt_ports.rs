@@ -47,8 +47,7 @@ pub(crate) fn detect(inputs: &[Port]) -> Option<PromptPorts> {
     };
     let label_shape = coordinate_shape[..coordinate_shape.len() - 1].to_vec();
     let is_labels = |p: &&Port| {
-        p.name != coordinates.name
-            && (p.element_type.is_float() || p.element_type.is_integer())
+        (p.element_type.is_float() || p.element_type.is_integer())
             && p.static_shape().as_ref() == Some(&label_shape)
     };
     let labels = only(inputs.iter().filter(is_labels))?;

@@ -34,10 +34,13 @@ pub fn select(
     unreadable: Vec<Rejection>,
     precisions: &[PrecisionClass],
 ) -> Result<Pair> {
+    // The listing's order must not even show in the reason that is given.
+    let mut graphs: Vec<&GraphFile> = graphs.iter().collect();
+    graphs.sort_by(|a, b| a.path.cmp(&b.path));
     let mut fitting: Vec<(Rank, Pair)> = Vec::new();
     let mut rejected = unreadable;
-    for graph in graphs {
-        match judge(graph, graphs, precisions) {
+    for &graph in &graphs {
+        match judge(graph, &graphs, precisions) {
             Ok(pairs) => fitting.extend(pairs),
             Err(rule) => rejected.push(reject(graph, rule)),
         }
@@ -48,9 +51,7 @@ pub fn select(
     };
     fitting.retain(|(rank, _)| *rank == best);
     if fitting.len() > 1 {
-        let mut candidates: Vec<_> =
-            fitting.into_iter().map(|(_, p)| (p.encoder.path, p.decoder.path)).collect();
-        candidates.sort();
+        let candidates = fitting.into_iter().map(|(_, p)| (p.encoder.path, p.decoder.path)).collect();
         return Err(Error::SeveralPairs { candidates });
     }
     let (_, pair) = fitting.remove(0);
@@ -69,7 +70,7 @@ type Rank = (usize, bool);
 /// All pairs with `graph` as encoder, or the first rule that keeps it out of every pair.
 fn judge(
     graph: &GraphFile,
-    all: &[GraphFile],
+    all: &[&GraphFile],
     precisions: &[PrecisionClass],
 ) -> Result<Vec<(Rank, Pair)>, Rule> {
     for ports in [&graph.inputs, &graph.outputs] {
@@ -78,11 +79,11 @@ fn judge(
             return Err(Rule::DuplicatePort(twice.name.clone()));
         }
     }
-    let Some(image) = image_input(&graph.inputs) else {
-        return Err(as_decoder(graph, all));
-    };
     let Some(preference) = precisions.iter().position(|p| *p == graph.precision) else {
-        return Err(Rule::NotAskedFor);
+        return Err(Rule::NotAskedFor(graph.precision));
+    };
+    let Some(image) = image_input(&graph.inputs) else {
+        return Err(as_decoder(graph, all).unwrap_or(Rule::NoRole));
     };
     let mut pairs = Vec::new();
     for decoder in all.iter().filter(|d| d.path != graph.path && !shared_ports(graph, d).is_empty()) {
@@ -91,20 +92,23 @@ fn judge(
             pairs.push(((preference, graph.quantized), pair));
         }
     }
-    if pairs.is_empty() { Err(Rule::Alone) } else { Ok(pairs) }
+    if pairs.is_empty() {
+        // A decoder may have a single input of rank 4 too: the embedding.
+        return Err(as_decoder(graph, all).unwrap_or(Rule::Alone));
+    }
+    Ok(pairs)
 }
 
-/// Why a graph without an image input is in no pair, or that it is in one.
-fn as_decoder(graph: &GraphFile, all: &[GraphFile]) -> Rule {
-    let encoders = all.iter().filter(|e| e.path != graph.path);
-    let reasons = encoders.filter_map(|encoder| {
+/// Why a graph is not the decoder of an encoder that it has a port in common with (the first one); `None` where there is
+/// no such encoder.
+fn as_decoder(graph: &GraphFile, all: &[&GraphFile]) -> Option<Rule> {
+    all.iter().filter(|e| e.path != graph.path).find_map(|encoder| {
         let image = image_input(&encoder.inputs)?;
         if shared_ports(encoder, graph).is_empty() {
             return None;
         }
         join(encoder, graph, image).err()
-    });
-    reasons.into_iter().next().unwrap_or(Rule::NoRole)
+    })
 }
 
 /// The only input of rank 4 that holds no points.
@@ -170,10 +174,9 @@ fn join(encoder: &GraphFile, decoder: &GraphFile, image: &Port) -> Result<Pair, 
 fn check_wiring(pair: &Pair) -> Result<()> {
     let used = |port: &&Port| pair.shared.contains(&port.name);
     for consumed in pair.encoder.outputs.iter().filter(used) {
-        let same = |port: &&Port| {
-            !used(port) && port.element_type == consumed.element_type && port.shape == consumed.shape
-        };
-        if let Some(other) = pair.encoder.outputs.iter().find(same) {
+        // Sizes that are left open may turn out to be the same.
+        let fits = |port: &&Port| !used(port) && unify([(*port, consumed)]).is_ok();
+        if let Some(other) = pair.encoder.outputs.iter().find(fits) {
             return Err(Error::AmbiguousWiring {
                 consumed: consumed.name.clone(),
                 other: other.name.clone(),

@@ -78,6 +78,8 @@ impl<'p> Sizes<'p> {
             self.size.push(None);
         }
         while self.parent[class] != class {
+            // Halving the path keeps a hostile shape of many dims from taking quadratic time.
+            self.parent[class] = self.parent[self.parent[class]];
             class = self.parent[class];
         }
         class

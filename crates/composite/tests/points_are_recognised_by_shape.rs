@@ -1,0 +1,58 @@
+//! P4, P8, P18, EV7: which two inputs take the points, in which type, and how many they hold.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::{ENCODER, decoder, graph, join, rule_for};
+use composite::{CoordinateSpace, Rule};
+use onnx_graph::ElementType::{Float32, Int32, Int64};
+
+fn with_points(points: &str) -> onnx_graph::GraphBuilder {
+    graph(&format!("{points} image float32[1,3,64,64]"), ENCODER.1)
+}
+
+#[test]
+fn label_types() {
+    for (name, element_type) in [("float32", Float32), ("int32", Int32), ("int64", Int64)] {
+        let prompt = join(with_points(&format!("l {name}[1,2] c float32[1,2,2]")), decoder()).unwrap().prompt;
+        assert_eq!((prompt.coordinates.as_str(), prompt.labels.as_str()), ("c", "l"));
+        assert_eq!((prompt.label_type, prompt.coordinate_type), (element_type, Float32));
+        assert_eq!(prompt.space, CoordinateSpace::Unit);
+    }
+}
+
+#[test]
+fn slots_and_shapes() {
+    for (points, slots) in [
+        ("c float32[1,1,2] l float32[1,1]", 1),
+        ("c float32[1,6,2] l float32[1,6]", 6),
+        ("c float32[1,1,5,2] l int64[1,1,5]", 5),
+        // Further inputs that do not fit are no prompt.
+        ("c float32[1,6,2] l float32[1,6] flag float32[1] box float32[1,4]", 6),
+    ] {
+        let prompt = join(with_points(points), decoder()).unwrap().prompt;
+        assert_eq!(prompt.slots, slots, "{points}");
+        assert_eq!(prompt.coordinate_shape[..prompt.coordinate_shape.len() - 1], prompt.label_shape);
+    }
+}
+
+#[test]
+fn what_is_no_single_prompt() {
+    for points in [
+        "c float32[1,6,2]",
+        "l float32[1,6]",
+        "c float32[1,6,2] l bool[1,6]",
+        "c int64[1,6,2] l float32[1,6]",
+        "c float32[1,6,2] l float32[1,5]",
+        "c float32[1,6,2] l float32[1,1,6]",
+        "c float32[1,6,3] l float32[1,6]",
+        "c float32[1,0,2] l float32[1,0]",
+        "c float32[4,6,2] l float32[4,6]",
+        "c float32[1,6,2] d float32[1,6,2] l float32[1,6]",
+        "c float32[1,6,2] l float32[1,6] m float32[1,6]",
+        "c float32[6,2] l float32[6]",
+    ] {
+        let rule = rule_for(join(with_points(points), decoder()), "decoder.onnx");
+        assert_eq!(rule, Rule::NoPrompt("encoder.onnx".into()), "{points}");
+    }
+}
