@@ -27,6 +27,22 @@ pub enum Error {
         /// What is wrong with it.
         source: onnx_graph::Error,
     },
+    /// A graph on disk is not the one that was opened.
+    #[error("{} was changed after it was opened", path.display())]
+    GraphChanged {
+        /// The graph.
+        path: PathBuf,
+    },
+    /// A graph has more outputs than any encoder or decoder.
+    #[error("{} has {found} outputs, more than the limit of {limit}", path.display())]
+    TooManyOutputs {
+        /// The graph.
+        path: PathBuf,
+        /// Outputs found.
+        found: usize,
+        /// Outputs allowed.
+        limit: usize,
+    },
     /// The folder has more entries than any release.
     #[error("{} holds more than {limit} files: not a model folder", folder.display())]
     TooManyFiles {
@@ -53,10 +69,14 @@ pub enum Error {
     },
     /// Two outputs of the encoder could feed one input of the decoder, and nothing says which one is meant.
     #[error(
-        "the decoder input `{consumed}` could be fed from the encoder's `{consumed}` or from its unused output \
-         `{other}`, whose type and shape fit as well: equal names alone do not settle it"
+        "the decoder input `{consumed}` could be fed from the output of that name of {}, or from its unused output \
+         `{other}`, whose type and shape fit as well: equal names do not settle it, and such graphs are not supported \
+         yet",
+        encoder.display()
     )]
     AmbiguousWiring {
+        /// The encoder.
+        encoder: PathBuf,
         /// The port that the names would join.
         consumed: String,
         /// The unused output that fits as well.
@@ -197,33 +217,50 @@ pub enum Rule {
     /// A decoder input that no encoder gives.
     #[error("nothing feeds its input `{0}`")]
     Unfed(String),
-    /// Points are taken, but nothing that reaches the decoder depends on them.
-    #[error("the points never reach {0}")]
-    PromptUnused(String),
+    /// An input of the encoder has no way to it.
+    #[error("the input `{input}` of {encoder} never reaches it")]
+    Unreached {
+        /// The encoder's file name.
+        encoder: String,
+        /// The encoder's image, coordinates or labels.
+        input: String,
+    },
+    /// The points' dims are not all fixed, or hold more than one object.
+    #[error(
+        "the points of {0} have no fixed number of slots for one object; such graphs are not supported yet"
+    )]
+    OpenSlots(String),
     /// A valid encoder without a decoder.
     #[error("an image encoder, but no decoder fits it")]
     Alone,
 }
 
 fn no_pair(folder: &Path, graphs: &[Rejection], other_files: &[String]) -> String {
-    let folder = folder.display();
     if !graphs.is_empty() {
-        let list: Vec<String> = graphs.iter().map(ToString::to_string).collect();
-        return format!("{folder} holds no encoder/decoder pair: {}", list.join("; "));
+        let list: Vec<String> = graphs.iter().map(|g| g.describe(folder)).collect();
+        return format!("{} holds no encoder/decoder pair: {}", folder.display(), list.join("; "));
     }
+    let folder = folder.display();
     match other_files {
         [] => format!("{folder} holds no ONNX graph, it is empty"),
         files => format!("{folder} holds no ONNX graph, only {}", files.join(", ")),
     }
 }
 
+impl Rejection {
+    /// The graph by its path below `folder`, its ports and the rule.
+    fn describe(&self, folder: &Path) -> String {
+        let path = self.path.strip_prefix(folder).unwrap_or(&self.path).display();
+        match (self.inputs.as_slice(), self.outputs.as_slice()) {
+            ([], []) => format!("{path}: {}", self.rule),
+            (inputs, outputs) => format!("{path} ({} -> {}): {}", join(inputs), join(outputs), self.rule),
+        }
+    }
+}
+
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
-        if !self.inputs.is_empty() || !self.outputs.is_empty() {
-            write!(f, " ({} -> {})", join(&self.inputs), join(&self.outputs))?;
-        }
-        write!(f, ": {}", self.rule)
+        f.write_str(&self.describe(Path::new("")))
     }
 }
 
@@ -231,9 +268,9 @@ pub(crate) fn join<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> Strin
     items.into_iter().map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// What lies below an error, outermost first.
+/// What lies below an error, outermost first; the error itself where nothing does.
 pub(crate) fn causes(error: &dyn std::error::Error) -> String {
-    let chain = std::iter::successors(error.source(), |e| e.source());
+    let chain = std::iter::successors(Some(error.source().unwrap_or(error)), |e| e.source());
     chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 

@@ -1,9 +1,10 @@
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
 
-use onnx_graph::{Model, Port, PrecisionClass};
+use onnx_graph::{Dependences, Model, Port, PrecisionClass};
 
 use crate::{Error, Result};
 
@@ -26,6 +27,8 @@ pub struct GraphFile {
     pub precision: PrecisionClass,
     /// True where the graph holds 8-bit weights.
     pub quantized: bool,
+    /// The inputs that each output depends on.
+    depends: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl GraphFile {
@@ -34,23 +37,35 @@ impl GraphFile {
         let graph = |source| Error::Graph { path: path.to_owned(), source };
         let model = Model::read(path).map_err(graph)?;
         onnx_graph::external_data::verify_model(&model, path, root).map_err(graph)?;
-        Ok(Self::new(path.to_owned(), &model))
+        Self::new(path.to_owned(), &model)
     }
 
-    /// Describes a model that has been read already.
-    pub fn new(path: PathBuf, model: &Model) -> Self {
-        Self {
-            path,
-            inputs: model.inputs(),
-            outputs: model.outputs(),
-            precision: model.precision(),
-            quantized: model.is_quantized(),
+    /// Describes a model that has been read already. An error where its outputs cannot be computed from its inputs.
+    pub fn new(path: PathBuf, model: &Model) -> Result<Self> {
+        let (inputs, outputs) = (model.inputs(), model.outputs());
+        if outputs.len() > MAX_OUTPUTS {
+            return Err(Error::TooManyOutputs { path, found: outputs.len(), limit: MAX_OUTPUTS });
         }
+        let depends =
+            depends(model, &outputs).map_err(|source| Error::Graph { path: path.clone(), source })?;
+        let (precision, quantized) = (model.precision(), model.is_quantized());
+        Ok(Self { path, inputs, outputs, precision, quantized, depends })
     }
 
-    /// Reads the model; external tensors stay on disk.
+    /// The inputs that an output depends on, sorted; none for a constant, and for a name that is no output.
+    pub fn inputs_of(&self, output: &str) -> impl Iterator<Item = &str> {
+        self.depends.get(output).into_iter().flatten().map(String::as_str)
+    }
+
+    /// Reads the model; external tensors stay on disk. An error where its ports are not those described here.
     pub fn model(&self) -> Result<Model> {
-        Model::read(&self.path).map_err(|source| Error::Graph { path: self.path.clone(), source })
+        let path = || self.path.clone();
+        let model = Model::read(&self.path).map_err(|source| Error::Graph { path: path(), source })?;
+        if model.inputs() == self.inputs && model.outputs() == self.outputs {
+            Ok(model)
+        } else {
+            Err(Error::GraphChanged { path: path() })
+        }
     }
 
     /// The folder that the graph's sidecars are relative to.
@@ -73,6 +88,18 @@ impl GraphFile {
     pub(crate) fn output(&self, name: &str) -> Option<&Port> {
         self.outputs.iter().find(|p| p.name == name)
     }
+}
+
+/// Encoders and decoders have a handful of outputs; walking back from very many would take for ever in a hostile graph.
+const MAX_OUTPUTS: usize = 64;
+
+fn depends(model: &Model, outputs: &[Port]) -> onnx_graph::Result<BTreeMap<String, BTreeSet<String>>> {
+    let walk = Dependences::new(model)?;
+    let of = |port: &Port| {
+        let inputs = walk.inputs_of(&port.name)?;
+        Ok((port.name.clone(), inputs.into_iter().map(str::to_owned).collect()))
+    };
+    outputs.iter().map(of).collect()
 }
 
 /// All files below `folder` whose name ends in `.onnx` (in any case), sorted, so that no listing order can matter.

@@ -141,7 +141,11 @@ fn check_ports(ports: &[Port], described: &BTreeMap<String, Tensor>) -> Result<(
                 actual = port.element_type.to_string();
                 let _ = write_shape(&mut actual, &port.shape);
             }
-            let described = format!("{}{:?}", tensor.dtype, tensor.shape);
+            let described = format!(
+                "{}[{}]",
+                tensor.dtype,
+                tensor.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
+            );
             return Err(MetadataRule::PortDiffers { port: name.clone(), described, actual });
         }
     }

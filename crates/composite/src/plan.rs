@@ -1,8 +1,8 @@
 use std::{collections::BTreeSet, fmt, path::PathBuf};
 
-use onnx_graph::{Dependences, Model};
+use onnx_graph::Model;
 
-use crate::{Composite, Error, Result, Rule, error::Rejection};
+use crate::{Composite, Error, Result};
 
 /// A part of a composite that is run as one graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,43 +82,31 @@ impl Plan {
     pub(crate) fn of(composite: &Composite) -> Result<Self> {
         let pair = composite.pair();
         let (encoder, decoder) = (&pair.encoder, &pair.decoder);
-        let in_encoder = |source| Error::Graph { path: encoder.path.clone(), source };
         let encoder_model = encoder.model()?;
-        let walk = Dependences::new(&encoder_model).map_err(in_encoder)?;
 
         let (mut of_image, mut of_prompt, mut of_both) = (Vec::new(), Vec::new(), Vec::new());
         for port in &pair.shared {
-            let needs = walk.inputs_of(port).map_err(in_encoder)?;
-            let points = needs.contains(pair.prompt.coordinates.as_str())
-                || needs.contains(pair.prompt.labels.as_str());
-            match (needs.contains(pair.image.as_str()), points) {
+            let (mut image, mut points) = (false, false);
+            for input in encoder.inputs_of(port) {
+                image |= input == pair.image;
+                points |= input == pair.prompt.coordinates || input == pair.prompt.labels;
+            }
+            match (image, points) {
                 (true, true) => of_both.push(port.as_str()),
                 (false, true) => of_prompt.push(port.as_str()),
                 // Constants of the encoder are kept with the picture as well.
                 (_, false) => of_image.push(port.as_str()),
             }
         }
-        if of_prompt.is_empty() && of_both.is_empty() {
-            let rule = Rule::PromptUnused(decoder.file_name());
-            let (inputs, outputs) = (encoder.inputs.clone(), encoder.outputs.clone());
-            let graphs = vec![Rejection { path: encoder.path.clone(), inputs, outputs, rule }];
-            return Err(Error::NoPair {
-                folder: composite.folder().to_owned(),
-                graphs,
-                other_files: Vec::new(),
-            });
-        }
 
         let encoder_step = |component, outputs: &[&str]| -> Result<Option<Step>> {
             if outputs.is_empty() {
                 return Ok(None);
             }
-            let mut needs = BTreeSet::new();
-            for output in outputs {
-                needs.extend(walk.inputs_of(output).map_err(in_encoder)?);
-            }
+            let needs: BTreeSet<&str> = outputs.iter().flat_map(|o| encoder.inputs_of(o)).collect();
             let needs: Vec<&str> = needs.into_iter().collect();
-            let model = encoder_model.cut(&needs, outputs).map_err(in_encoder)?;
+            let cut = encoder_model.cut(&needs, outputs);
+            let model = cut.map_err(|source| Error::Graph { path: encoder.path.clone(), source })?;
             let feeds =
                 needs.iter().map(|&port| Feed { port: port.to_owned(), value: composite.fed_to(port) });
             Ok(Some(Step {

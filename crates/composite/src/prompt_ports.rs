@@ -1,4 +1,4 @@
-use onnx_graph::{ElementType, Port};
+use onnx_graph::{Dim, ElementType, Port};
 
 /// In which unit a graph wants its coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,41 +30,62 @@ pub struct PromptPorts {
     pub slots: usize,
 }
 
-/// The one detector of point prompts: among a graph's inputs, one float port of rank 3 or 4 whose last dim is 2, and
-/// one port of its leading dims that holds a number for each point. `None` where that does not hold for exactly one
-/// such couple, or where its dims are not all static with a single object.
-pub(crate) fn detect(inputs: &[Port]) -> Option<PromptPorts> {
-    let is_coordinates = |p: &&Port| {
-        p.element_type.is_float()
-            && matches!(p.rank(), Some(3 | 4))
-            && p.static_shape().is_some_and(|s| s.last() == Some(&2))
-    };
-    let coordinates = only(inputs.iter().filter(is_coordinates))?;
-    let coordinate_shape = coordinates.static_shape()?;
-    let (slots, leading) = match coordinate_shape.as_slice() {
-        [leading @ .., slots, _] => (*slots, leading),
-        _ => return None,
-    };
-    let label_shape = coordinate_shape[..coordinate_shape.len() - 1].to_vec();
+/// The two ports of a point prompt, as found in a graph.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PointPrompt<'p> {
+    coordinates: &'p Port,
+    labels: &'p Port,
+}
+
+/// Whether a port can hold the coordinates of points: floats, rank 3 or 4, two to a point.
+pub(crate) fn holds_coordinates(port: &Port) -> bool {
+    port.element_type.is_float()
+        && matches!(port.rank(), Some(3 | 4))
+        && port.shape.as_ref().and_then(|s| s.last()) == Some(&Dim::Static(2))
+}
+
+/// The one detector of point prompts: among a graph's inputs, one port that holds coordinates, and one that holds a number
+/// for each point. `None` where that does not hold for exactly one such couple.
+pub(crate) fn detect(inputs: &[Port]) -> Option<PointPrompt<'_>> {
+    let coordinates = only(inputs.iter().filter(|p| holds_coordinates(p)))?;
+    let (_, points) = coordinates.shape.as_ref()?.split_last()?;
     let is_labels = |p: &&Port| {
         (p.element_type.is_float() || p.element_type.is_integer())
-            && p.static_shape().as_ref() == Some(&label_shape)
+            && p.shape
+                .as_ref()
+                .is_some_and(|s| s.len() == points.len() && s.iter().zip(points).all(may_be_equal))
     };
     let labels = only(inputs.iter().filter(is_labels))?;
-    if slots == 0 || leading.iter().any(|&d| d != 1) {
-        return None;
+    Some(PointPrompt { coordinates, labels })
+}
+
+/// Two dims of one graph: equal symbols are equal sizes, an unknown one may be any.
+fn may_be_equal((a, b): (&Dim, &Dim)) -> bool {
+    a == b || !matches!((a, b), (Dim::Static(_), Dim::Static(_)))
+}
+
+impl PointPrompt<'_> {
+    /// The ports with their fixed dims; `None` where a dim is open, there is no slot, or there is more than one object.
+    pub(crate) fn fixed(&self) -> Option<PromptPorts> {
+        let Self { coordinates, labels } = self;
+        let coordinate_shape = coordinates.static_shape()?;
+        let label_shape = labels.static_shape()?;
+        let (slots, leading) = label_shape.split_last()?;
+        if *slots == 0 || leading.iter().any(|&d| d != 1) {
+            return None;
+        }
+        Some(PromptPorts {
+            coordinates: coordinates.name.clone(),
+            labels: labels.name.clone(),
+            coordinate_type: coordinates.element_type,
+            label_type: labels.element_type,
+            // The contract of graphs that carry the prompt beside the image (reference release, all versions read).
+            space: CoordinateSpace::Unit,
+            slots: usize::try_from(*slots).ok()?,
+            coordinate_shape,
+            label_shape,
+        })
     }
-    Some(PromptPorts {
-        coordinates: coordinates.name.clone(),
-        labels: labels.name.clone(),
-        coordinate_type: coordinates.element_type,
-        label_type: labels.element_type,
-        // The contract of graphs that carry the prompt beside the image (reference release, all versions read).
-        space: CoordinateSpace::Unit,
-        slots: usize::try_from(slots).ok()?,
-        coordinate_shape,
-        label_shape,
-    })
 }
 
 fn only<'p>(mut ports: impl Iterator<Item = &'p Port>) -> Option<&'p Port> {

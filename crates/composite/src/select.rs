@@ -113,9 +113,7 @@ fn as_decoder(graph: &GraphFile, all: &[&GraphFile]) -> Option<Rule> {
 
 /// The only input of rank 4 that holds no points.
 fn image_input(inputs: &[Port]) -> Option<&Port> {
-    let mut images = inputs
-        .iter()
-        .filter(|p| p.rank() == Some(4) && p.static_shape().is_none_or(|s| s.last() != Some(&2)));
+    let mut images = inputs.iter().filter(|p| p.rank() == Some(4) && !prompt_ports::holds_coordinates(p));
     let first = images.next()?;
     images.next().is_none().then_some(first)
 }
@@ -147,7 +145,7 @@ fn join(encoder: &GraphFile, decoder: &GraphFile, image: &Port) -> Result<Pair, 
     let masks = outputs::masks(&decoder.outputs).ok_or(Rule::NoMasks)?;
     let scores = outputs::scores(&decoder.outputs).ok_or(Rule::NoScores)?;
     let prompt = match (prompt_ports::detect(&encoder.inputs), prompt_ports::detect(&decoder.inputs)) {
-        (Some(prompt), None) => prompt,
+        (Some(prompt), None) => prompt.fixed().ok_or_else(|| Rule::OpenSlots(encoder_name.clone()))?,
         (Some(_), Some(_)) => return Err(Rule::TwoPrompts(encoder_name)),
         (None, Some(_)) => return Err(Rule::PromptInDecoder),
         (None, None) => return Err(Rule::NoPrompt(encoder_name)),
@@ -155,6 +153,12 @@ fn join(encoder: &GraphFile, decoder: &GraphFile, image: &Port) -> Result<Pair, 
     let unfed = |input: &&Port| encoder.output(&input.name).is_none();
     if let Some(input) = decoder.inputs.iter().find(unfed) {
         return Err(Rule::Unfed(input.name.clone()));
+    }
+    let reaching: HashSet<&str> = shared.iter().flat_map(|p| encoder.inputs_of(&p.name)).collect();
+    for input in [&image.name, &prompt.coordinates, &prompt.labels] {
+        if !reaching.contains(input.as_str()) {
+            return Err(Rule::Unreached { encoder: encoder_name, input: input.clone() });
+        }
     }
     Ok(Pair {
         image: image.name.clone(),
@@ -178,6 +182,7 @@ fn check_wiring(pair: &Pair) -> Result<()> {
         let fits = |port: &&Port| !used(port) && unify([(*port, consumed)]).is_ok();
         if let Some(other) = pair.encoder.outputs.iter().find(fits) {
             return Err(Error::AmbiguousWiring {
+                encoder: pair.encoder.path.clone(),
                 consumed: consumed.name.clone(),
                 other: other.name.clone(),
             });

@@ -76,16 +76,16 @@ fn image(document: &mut Value) -> &mut Value {
 #[test]
 fn contradictions() {
     let edits: [Edit; 13] = [
-        ("port `image` is float32[1, 3, 32, 64] here and float32[1,3,64,64] in the graph", |d| {
+        ("port `image` is float32[1,3,32,64] here and float32[1,3,64,64] in the graph", |d| {
             image(d)["shape"] = json!([1, 3, 32, 64]);
         }),
-        ("port `image` is float32[1, 3, 64] here and float32[1,3,64,64] in the graph", |d| {
+        ("port `image` is float32[1,3,64] here and float32[1,3,64,64] in the graph", |d| {
             image(d)["shape"] = json!([1, 3, 64]);
         }),
-        ("port `image` is uint8[1, 3, 64, 64] here and float32[1,3,64,64] in the graph", |d| {
+        ("port `image` is uint8[1,3,64,64] here and float32[1,3,64,64] in the graph", |d| {
             image(d)["dtype"] = "uint8".into();
         }),
-        ("port `sparse` is float32[1, 2, 8] here and float32[1,3,8] in the graph", |d| {
+        ("port `sparse` is float32[1,2,8] here and float32[1,3,8] in the graph", |d| {
             d["model_files"]["decoder.onnx"]["inputs"]["sparse"]["shape"] = json!([1, 2, 8]);
         }),
         ("port `extra` is float32[1] here and missing in the graph", |d| {

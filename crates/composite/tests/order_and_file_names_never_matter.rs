@@ -68,7 +68,11 @@ proptest! {
     fn any_file_names(names in prop::collection::hash_set("[a-z]{1,8}", 5)) {
         let [graphs, ..] = sets();
         let named = graphs.into_iter().zip(&names);
-        let named: Vec<_> = named.map(|(g, name)| GraphFile { path: name.into(), ..g }).collect();
+        let renamed = |(mut graph, name): (GraphFile, &String)| {
+            graph.path = name.into();
+            graph
+        };
+        let named: Vec<_> = named.map(renamed).collect();
         let pair = choose(&named).unwrap();
         prop_assert_eq!(pair.encoder.path, named[2].path.clone());
         prop_assert_eq!(pair.decoder.path, named[3].path.clone());

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{ENCODER, decoder, graph, join, rule_for};
+use common::{DECODER, ENCODER, decoder, graph, join, rule_for};
 use composite::{CoordinateSpace, Rule};
 use onnx_graph::ElementType::{Float32, Int32, Int64};
 
@@ -46,8 +46,6 @@ fn what_is_no_single_prompt() {
         "c float32[1,6,2] l float32[1,5]",
         "c float32[1,6,2] l float32[1,1,6]",
         "c float32[1,6,3] l float32[1,6]",
-        "c float32[1,0,2] l float32[1,0]",
-        "c float32[4,6,2] l float32[4,6]",
         "c float32[1,6,2] d float32[1,6,2] l float32[1,6]",
         "c float32[1,6,2] l float32[1,6] m float32[1,6]",
         "c float32[6,2] l float32[6]",
@@ -55,4 +53,24 @@ fn what_is_no_single_prompt() {
         let rule = rule_for(join(with_points(points), decoder()), "decoder.onnx");
         assert_eq!(rule, Rule::NoPrompt("encoder.onnx".into()), "{points}");
     }
+}
+
+/// A prompt whose slots are left open, or that speaks of several objects, is one, but none that can be fed yet.
+#[test]
+fn what_is_a_prompt_without_fixed_slots() {
+    for points in [
+        "c float32[1,n,2] l float32[1,n]",
+        "c float32[b,1,n,2] l int64[b,1,n]",
+        "c float32[1,?,2] l float32[1,m]",
+        "c float32[1,0,2] l float32[1,0]",
+        "c float32[4,6,2] l float32[4,6]",
+    ] {
+        let rule = rule_for(join(with_points(points), decoder()), "decoder.onnx");
+        assert_eq!(rule, Rule::OpenSlots("encoder.onnx".into()), "{points}");
+    }
+    // The same in the decoder, as onnx-community's exports have it, is told apart from having no prompt at all.
+    let points = "input_points float32[b,1,n,2] input_labels int64[b,1,n]";
+    let encoder = graph("image float32[1,3,64,64]", ENCODER.1);
+    let rule = rule_for(join(encoder, graph(&format!("{} {points}", DECODER.0), DECODER.1)), "decoder.onnx");
+    assert_eq!(rule, Rule::PromptInDecoder);
 }

@@ -56,13 +56,13 @@ fn a_folder_without_a_pair() {
     assert_eq!(
         said(release.dir.path()),
         "FOLDER holds no encoder/decoder pair: \
-         FOLDER/decoder.onnx (embedding float32[1,8,4,4], sparse float32[1,3,8] -> mask float32[1,1,16,16]): \
+         decoder.onnx (embedding float32[1,8,4,4], sparse float32[1,3,8] -> mask float32[1,1,16,16]): \
          no single output of rank 1 to 3, or named `scores`, `iou_scores` or `iou_predictions`, is the scores; \
-         FOLDER/encoder.onnx (image float32[1,3,64,64], coordinates float32[1,2,2], labels float32[1,2] -> \
+         encoder.onnx (image float32[1,3,64,64], coordinates float32[1,2,2], labels float32[1,2] -> \
          embedding float32[1,8,4,4], sparse float32[1,3,8]): an image encoder, but no decoder fits it; \
-         FOLDER/text/bert.onnx (ids int64[1,n] -> hidden float32[1,n,8]): neither an image encoder (one input of \
+         text/bert.onnx (ids int64[1,n] -> hidden float32[1,n,8]): neither an image encoder (one input of \
          rank 4) nor fed by one (no port in common with an encoder); \
-         FOLDER/text/lost.onnx: unreadable: FOLDER/text/lost.onnx is not an ONNX model: it is a git-LFS pointer, \
+         text/lost.onnx: unreadable: FOLDER/text/lost.onnx is not an ONNX model: it is a git-LFS pointer, \
          the model itself was not fetched"
     );
 }

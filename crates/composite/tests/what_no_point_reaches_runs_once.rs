@@ -5,8 +5,8 @@ mod common;
 
 use std::fmt::Write;
 
-use common::{Release, fixture, graph};
-use composite::{Component, Composite, Error, Plan, Result, Rule, Step, Value};
+use common::{Release, fixture, graph, only_ports};
+use composite::{Component, Composite, Error, GraphFile, Plan, Result, Rule, Step, Value};
 use onnx_graph::{Attribute, GraphBuilder, Weight};
 
 fn value(value: &Value) -> String {
@@ -38,9 +38,9 @@ fn kept(plan: &Plan) -> Vec<String> {
 /// Outputs `a`, `b`, `c` of an encoder with these nodes, and a decoder that takes all three.
 fn planned(nodes: impl FnOnce(GraphBuilder) -> GraphBuilder) -> Result<Plan> {
     let given = "a float32[1,8,4,4] b float32[1,3,8] c float32[1,2]";
-    let encoder = nodes(graph(common::ENCODER.0, given));
+    let encoder = nodes(only_ports(common::ENCODER.0, given));
     let release = Release::new(encoder, graph(given, common::DECODER.1));
-    release.open().unwrap().plan()
+    release.open()?.plan()
 }
 
 #[test]
@@ -62,7 +62,7 @@ mask decoder(a = a of image encoder, b = b of prompt encoder, c = c of image enc
     assert_eq!(kept(&plan), ["a of image encoder", "c of image encoder"]);
     // Each graph is the part alone: no ports and no nodes of the other.
     let parts = plan.per_image.iter().chain(&plan.per_prompt).map(|s| s.model.node_count());
-    assert_eq!(parts.collect::<Vec<_>>(), [3, 1, 0]);
+    assert_eq!(parts.collect::<Vec<_>>(), [3, 1, 1]);
     assert_eq!(plan.per_image[0].model.inputs().len(), 1);
 }
 
@@ -90,7 +90,8 @@ mask decoder(a = a of image encoder, b = b of prompt encoder, c = c of image and
 /// Constants are the picture's; points that come in through a sub-graph are still points.
 #[test]
 fn captured_points_and_constants() {
-    let branch = GraphBuilder::new("branch").node("Neg", ["labels"], ["z"]).untyped_output("z");
+    let branch =
+        GraphBuilder::new("branch").node("Mul", ["labels", "coordinates"], ["z"]).untyped_output("z");
     let plan = planned(|g| {
         g.node_with("If", ["w"], ["c"], [("then_branch", Attribute::Graph(branch))])
             .node("Neg", ["w"], ["b"])
@@ -100,22 +101,32 @@ fn captured_points_and_constants() {
     let expected = "\
 image encoder(image = image) -> a, b
 --
-prompt encoder(labels = labels) -> c
+prompt encoder(coordinates = coordinates, labels = labels) -> c
 mask decoder(a = a of image encoder, b = b of image encoder, c = c of prompt encoder) -> mask, quality";
     assert_eq!(drawn(&plan.unwrap()), expected);
 }
 
+/// Why the file of this name took no part.
+fn rule_for(result: Result<Plan>, file: &str) -> Rule {
+    let Err(Error::NoPair { graphs, .. }) = result else { panic!("{result:?}") };
+    graphs.into_iter().find(|g| g.path.ends_with(file)).unwrap().rule
+}
+
+/// P1, P3: a click without its label, a label without its place, a mask that does not look at the picture.
 #[test]
-fn points_that_reach_nothing_are_refused() {
-    let unused = planned(|g| {
-        g.node("Relu", ["image"], ["a"]).node("Pool", ["image"], ["b"]).node("Max", ["image"], ["c"]).node(
-            "Concat",
-            ["coordinates", "labels"],
-            ["dropped"],
-        )
-    });
-    let Err(Error::NoPair { graphs, .. }) = unused else { panic!("{unused:?}") };
-    assert_eq!(graphs[0].rule, Rule::PromptUnused("decoder.onnx".into()));
+fn inputs_that_reach_nothing_are_refused() {
+    let all = ["image", "coordinates", "labels"];
+    for missing in all {
+        let [first, second] = [all.iter().find(|i| **i != missing), all.iter().rfind(|i| **i != missing)];
+        let plan = planned(|g| {
+            g.node("A", [*first.unwrap()], ["a"])
+                .node("B", [*second.unwrap()], ["b"])
+                .node("C", [*first.unwrap(), *second.unwrap()], ["c"])
+                .node("D", all, ["dropped"])
+        });
+        let want = Rule::Unreached { encoder: "encoder.onnx".into(), input: missing.into() };
+        assert_eq!(rule_for(plan, "decoder.onnx"), want);
+    }
 }
 
 #[test]
@@ -127,11 +138,30 @@ fn an_encoder_that_cannot_be_evaluated() {
             ["c"],
         )
     });
-    let Err(Error::Graph { source, .. }) = cycle else { panic!("{cycle:?}") };
-    assert!(matches!(source, onnx_graph::Error::Cycle { .. }), "{source:?}");
     let missing = planned(|g| g.node("Neg", ["labels"], ["b"]));
-    let Err(Error::Graph { source, .. }) = missing else { panic!("{missing:?}") };
-    assert!(matches!(source, onnx_graph::Error::UnknownValue { .. }), "{source:?}");
+    for (plan, said) in [(cycle, "depends on itself"), (missing, "no value `a`")] {
+        let rule = rule_for(plan, "encoder.onnx");
+        assert!(matches!(&rule, Rule::Unreadable(why) if why.contains(said)), "{rule:?}");
+    }
+}
+
+/// What was opened is what is planned.
+#[test]
+fn a_graph_that_changes_after_it_was_opened() {
+    let release = Release::new(common::encoder(), common::decoder());
+    let composite = release.open().unwrap();
+    let other = common::DECODER.1.replace("[1,1,16,16]", "[1,1,32,32]");
+    let path = release.write("decoder.onnx", graph(common::DECODER.0, &other).build().to_bytes().unwrap());
+    let result = composite.plan();
+    assert!(matches!(&result, Err(Error::GraphChanged { path: p }) if *p == path), "{result:?}");
+}
+
+/// Walking back from very many outputs is refused before it is tried.
+#[test]
+fn more_outputs_than_any_encoder_has() {
+    let names: Vec<String> = (0..65).map(|i| format!("o{i} float32[1,2]")).collect();
+    let file = GraphFile::new("wide.onnx".into(), &graph("x float32[1,3,4,4]", &names.join(" ")).build());
+    assert!(matches!(file, Err(Error::TooManyOutputs { found: 65, .. })), "{file:?}");
 }
 
 #[test]

@@ -16,8 +16,9 @@ fn an_unused_twin() {
     assert!(matches!(error, Error::AmbiguousWiring { .. }));
     assert_eq!(
         error.to_string(),
-        "the decoder input `embedding` could be fed from the encoder's `embedding` or from its unused output \
-         `pix_feat`, whose type and shape fit as well: equal names alone do not settle it"
+        "the decoder input `embedding` could be fed from the output of that name of encoder.onnx, or from its unused \
+         output `pix_feat`, whose type and shape fit as well: equal names do not settle it, and such graphs are not \
+         supported yet"
     );
 }
 

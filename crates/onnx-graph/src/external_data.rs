@@ -45,6 +45,9 @@ pub fn list(model: &Model, graph: &Path) -> Result<Vec<ExternalTensor>> {
 /// Reads the model at `graph`, finds every sidecar and checks it against the file system: it is a regular file, it
 /// stays inside of `root` after links are followed, it is not the model itself, and it is long enough.
 ///
+/// Where the graph itself is a link out of `root`, as in a hub's snapshot, its sidecars may lie in the folder that it
+/// really is in (case X4).
+///
 /// Returns the sidecars' resolved paths, each once, in the order of their first use.
 pub fn verify(graph: &Path, root: &Path) -> Result<Vec<PathBuf>> {
     verify_model(&Model::read(graph)?, graph, root)
@@ -62,7 +65,8 @@ pub fn verify_model(model: &Model, graph: &Path, root: &Path) -> Result<Vec<Path
         let fail = |rule| error(graph, &entry.tensor, &entry.location, rule);
         let path =
             fs::canonicalize(folder.join(&entry.location)).map_err(|_| fail(ExternalDataRule::Missing))?;
-        if !path.starts_with(&real_root) {
+        let beside_graph = real_graph.parent().is_some_and(|folder| path.starts_with(folder));
+        if !path.starts_with(&real_root) && !beside_graph {
             return Err(fail(ExternalDataRule::Escapes));
         }
         if path == real_graph {

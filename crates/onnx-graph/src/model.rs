@@ -8,13 +8,16 @@ use crate::{
     tensors,
 };
 
+/// Levels of messages that are decoded at most: what fits a thread's stack with room to spare, in debug builds too.
+const MAX_LEVELS: u32 = 100;
+
 /// How much a model may demand of its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadLimits {
     /// Bytes of the model file itself (sidecars are not read). Default 2 GiB - 1, protobuf's own limit.
     pub max_bytes: u64,
-    /// Levels of sub-graphs within attributes. Default 64; the decoder itself stops a message that nests more
-    /// than 100 protobuf levels deep.
+    /// Levels of sub-graphs within attributes. Default 24; more than 28 are never read, since the decoder recurses and stops
+    /// at 100 levels of messages.
     pub max_nesting: usize,
     /// Bytes of memory for the decoded lists (nodes, tensors, names), beyond the file's own bytes, which weights in
     /// the file keep sharing. Default 256 MiB, enough for about a million nodes.
@@ -23,7 +26,7 @@ pub struct ReadLimits {
 
 impl Default for ReadLimits {
     fn default() -> Self {
-        Self { max_bytes: (1 << 31) - 1, max_nesting: 64, max_list_memory: 256 << 20 }
+        Self { max_bytes: (1 << 31) - 1, max_nesting: 24, max_list_memory: 256 << 20 }
     }
 }
 
@@ -78,11 +81,16 @@ impl Model {
         if let Some(other) = looks_like_another_format(&bytes) {
             return Err(not_onnx(other.to_owned()));
         }
+        let size = bytes.len();
+        // Each sub-graph takes three levels of messages (node, attribute, graph), its tensors and types a few more.
+        let levels = limits.max_nesting.saturating_mul(3).saturating_add(16);
         let options = DecodeOptions::new()
+            .with_recursion_limit(u32::try_from(levels).map_or(MAX_LEVELS, |l| l.min(MAX_LEVELS)))
             .with_max_message_size(usize::try_from(limits.max_bytes).unwrap_or(usize::MAX))
             .with_element_memory_limit(limits.max_list_memory);
         // Decoding from `Bytes` lets weights inside the file stay slices of it.
-        let proto: ModelProto = options.decode(&mut bytes).map_err(|e| not_onnx(e.to_string()))?;
+        let proto: ModelProto =
+            options.decode(&mut bytes).map_err(|e| not_onnx(format!("{e} ({size} bytes)")))?;
         if proto.graph.is_unset() {
             return Err(Error::NoGraph { origin: origin.to_owned() });
         }
@@ -182,17 +190,20 @@ pub(crate) fn sparse_name(sparse: &SparseTensorProto) -> &str {
 
 /// Files that users hand over in place of a model, told by their first bytes (case X6).
 fn looks_like_another_format(bytes: &[u8]) -> Option<&'static str> {
-    let starts =
-        |prefix: &str| bytes.get(..prefix.len()).is_some_and(|b| b.eq_ignore_ascii_case(prefix.as_bytes()));
+    let text = bytes.trim_ascii_start();
     if bytes.is_empty() {
         Some("the file is empty")
-    } else if starts("version https://git-lfs") {
+    } else if bytes.starts_with(b"version https://git-lfs") {
         Some("it is a git-LFS pointer, the model itself was not fetched")
-    } else if starts("<!doctype") || starts("<html") {
-        Some("it is a page of HTML, probably an error page saved in place of the model")
-    } else if starts("PK\u{3}\u{4}") {
+    } else if text.starts_with(b"<!") || text.starts_with(b"<?") || starts_with_tag(text) {
+        Some("it is a page of HTML or XML, probably an error page saved in place of the model")
+    } else if bytes.starts_with(b"PK\x03\x04") {
         Some("it is a zip archive")
     } else {
         None
     }
+}
+
+fn starts_with_tag(text: &[u8]) -> bool {
+    text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"<html"))
 }

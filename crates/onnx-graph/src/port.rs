@@ -34,7 +34,7 @@ impl From<u64> for Dim {
 }
 
 impl From<&str> for Dim {
-    /// A symbol; `?` is [`Dim::Unknown`], as in the printed form.
+    /// A symbol; `?` is [`Dim::Unknown`], as in the printed form and in files of exporters that write it so.
     fn from(name: &str) -> Self {
         if name == "?" { Self::Unknown } else { Self::Symbolic(name.to_owned()) }
     }
@@ -99,7 +99,7 @@ impl Port {
                             u64::try_from(*size).map_or(Dim::Unknown, Dim::Static)
                         }
                         Some(dimension::Value::DimParam(name)) if !name.is_empty() => {
-                            Dim::Symbolic(name.clone())
+                            Dim::from(name.as_str())
                         }
                         _ => Dim::Unknown,
                     })

@@ -19,9 +19,11 @@ fn other_formats_are_recognised() {
         (lfs.as_bytes(), "git-LFS pointer"),
         (b"<!DOCTYPE html><title>404</title>", "page of HTML"),
         (b"<HTML>", "page of HTML"),
+        (b"\n  <html lang=en>", "page of HTML"),
+        (b"<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", "page of HTML or XML"),
         (b"PK\x03\x04\x14\0", "zip archive"),
         (b"{\"error\": \"Repository not found\"}", ""),
-        (&truncated, ""),
+        (&truncated, &format!("({} bytes)", truncated.len())),
     ] {
         let path = write(folder.path(), "model.onnx", content);
         let error = Model::read(&path).unwrap_err();

@@ -152,7 +152,7 @@ fn a_location_that_is_no_sidecar() {
     }
 }
 
-/// A link may stand for a file of the bundle, not for one outside of it (X4 is the caller's: the wider root).
+/// A link may stand for a file of the bundle, not for one outside of it.
 #[cfg(unix)]
 #[test]
 fn links_stay_inside() {
@@ -185,6 +185,35 @@ fn links_stay_inside() {
     // With the root that holds both, the same link is fine.
     let model = bundle.join("model.onnx");
     assert_eq!(external_data::verify(&model, folder.path()).unwrap().len(), 1);
+}
+
+/// X4: in a hub's snapshot graph and sidecar are links to blobs that lie beside each other, outside of the snapshot.
+#[cfg(unix)]
+#[test]
+fn a_snapshot_of_links_is_accepted() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(
+        verified(folder.path(), &[("location", "none.data")]).unwrap_err().to_string().lines().count(),
+        1
+    );
+    let snapshot = folder.path().join("snapshots/1");
+    let blob =
+        write(folder.path(), "blobs/graph", std::fs::read(folder.path().join("bundle/model.onnx")).unwrap());
+    let weights = write(folder.path(), "blobs/weights", [0; 16]);
+    std::fs::create_dir_all(&snapshot).unwrap();
+    symlink(&blob, snapshot.join("model.onnx")).unwrap();
+    symlink(&weights, snapshot.join("none.data")).unwrap();
+    let found = external_data::verify(&snapshot.join("model.onnx"), &snapshot).unwrap();
+    assert_eq!(found, [weights.canonicalize().unwrap()]);
+    // A link of the snapshot to anywhere else is still an escape.
+    let elsewhere = write(folder.path(), "secret", [0; 16]);
+    std::fs::remove_file(snapshot.join("none.data")).unwrap();
+    symlink(&elsewhere, snapshot.join("none.data")).unwrap();
+    assert_eq!(
+        rule_of(external_data::verify(&snapshot.join("model.onnx"), &snapshot).map(|f| f.len())),
+        Rule::Escapes
+    );
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Graphs written as their ports are printed, and folders that hold them.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use composite::{Composite, Error, GraphFile, Pair, Result, Rule, select};
 use onnx_graph::{Dim, ElementType, GraphBuilder, Model, Port, PrecisionClass, Weight};
@@ -27,14 +30,21 @@ fn type_named(name: &str) -> ElementType {
     (0..30).map(ElementType::from_onnx).find(|t| t.to_string() == name).unwrap()
 }
 
-/// A graph with these ports and no nodes, which is all that pairing looks at.
+/// A graph with these ports and one node that makes all outputs from all inputs, which is enough for pairing.
 pub(crate) fn graph(inputs: &str, outputs: &str) -> GraphBuilder {
-    let graph = ports(inputs).into_iter().fold(GraphBuilder::new("test"), |g, port| {
+    let names = |text| ports(text).into_iter().map(|p| p.name).collect::<BTreeSet<_>>();
+    let (fed, given) = (names(inputs), names(outputs));
+    let graph = only_ports(inputs, outputs);
+    graph.node("All", fed.iter().map(String::as_str), given.iter().map(String::as_str))
+}
+
+/// A graph with these ports and no nodes.
+pub(crate) fn only_ports(inputs: &str, outputs: &str) -> GraphBuilder {
+    let (inputs, outputs) = (ports(inputs), ports(outputs));
+    let graph = inputs.into_iter().fold(GraphBuilder::new("test"), |g, port| {
         g.input(&port.name, port.element_type, port.shape.unwrap())
     });
-    ports(outputs)
-        .into_iter()
-        .fold(graph, |g, port| g.output(&port.name, port.element_type, port.shape.unwrap()))
+    outputs.into_iter().fold(graph, |g, port| g.output(&port.name, port.element_type, port.shape.unwrap()))
 }
 
 /// The same with a weight of this type, which decides the precision.
@@ -43,7 +53,7 @@ pub(crate) fn weighing(graph: GraphBuilder, element_type: ElementType) -> GraphB
 }
 
 pub(crate) fn file(path: &str, graph: GraphBuilder) -> GraphFile {
-    GraphFile::new(path.into(), &graph.build())
+    GraphFile::new(path.into(), &graph.build()).unwrap()
 }
 
 /// Case CP2's pair.
