@@ -4,9 +4,12 @@ use std::{
     path::Path,
 };
 
-use image::{DynamicImage, ImageDecoder, ImageReader, RgbImage};
+use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
 
 use crate::ImageError;
+
+/// Bytes that a file's metadata may unpack to; a colour profile has a few megabytes at most.
+const MAX_METADATA: u64 = 64 << 20;
 
 /// How large an image file may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +59,10 @@ fn decode(bytes: &[u8], origin: &str, limits: ImageLimits) -> Result<RgbImage, I
     }
     let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
     let mut reader = reader.map_err(|e| fail(e.into()))?;
-    // The size check below is the limit; the decoder's own allocation limit would refuse 16-bit images within it.
-    reader.no_limits();
+    // Compressed profiles and texts are unpacked while the header is read: this bounds them. Pixels are bounded below.
+    let mut metadata = Limits::no_limits();
+    metadata.max_alloc = Some(MAX_METADATA);
+    reader.limits(metadata);
     let mut decoder = reader.into_decoder().map_err(fail)?;
     let (width, height) = decoder.dimensions();
     if u64::from(width) * u64::from(height) > limits.max_pixels {

@@ -3,7 +3,19 @@
 
 mod common;
 
-use sam_runtime::{Click, Segmenter, engine::EngineKind, read_image};
+use sam_runtime::{
+    Click, Segmenter,
+    engine::{EngineChoice, EngineKind},
+    read_image,
+};
+
+#[test]
+fn the_version_that_rten_reports_is_the_one_that_is_locked() {
+    let rten = Segmenter::builder().engine(EngineChoice::Rten).open(common::tiny_sam()).unwrap();
+    let lock = std::fs::read_to_string(common::fixtures().join("../Cargo.lock")).unwrap();
+    let (_, entry) = lock.split_once("name = \"rten\"\nversion = \"").unwrap();
+    assert!(entry.starts_with(&format!("{}.", rten.engine().version)), "{}", entry.lines().next().unwrap());
+}
 
 #[test]
 fn both_engines_give_the_same_logits_and_masks() {
