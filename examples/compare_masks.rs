@@ -1,7 +1,7 @@
 //! Compares two mask images: IoU, Dice, and how many pixels differ.
 //!
 //! ```text
-//! cargo run --example compare_masks -- out/mask.png fixtures/images/masks/coffee.cup.png --at-least 0.6
+//! cargo run --example compare_masks -- out/mask.png fixtures/images/masks/astronaut.mission_patch.png --at-least 0.6
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

@@ -28,14 +28,14 @@ use sam_kit::{
 
 /// Where the repository's fixtures are.
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
-/// A click on the cup in the photograph that is taken when none is given.
-const DEFAULT_POINT: PixelPoint = PixelPoint { x: 282.0, y: 132.0 };
+/// A click on the mission patch in the photograph that is taken when none is given.
+const DEFAULT_POINT: PixelPoint = PixelPoint { x: 170.0, y: 385.0 };
 
 /// Click on a photograph, get the mask of what was clicked.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// The photograph (PNG or JPEG) [default: a cup of coffee from fixtures/images]
+    /// The photograph (PNG or JPEG) [default: an astronaut from fixtures/images]
     #[arg(long)]
     image: Option<PathBuf>,
     /// A click on the object, in pixels of the photograph; may be repeated
@@ -81,7 +81,7 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let fixtures = Path::new(FIXTURES);
     // For the table: the plain path where it is there, the path as built where it is not.
     let fixtures = fixtures.canonicalize().unwrap_or_else(|_| fixtures.to_owned());
-    let image_path = arguments.image.clone().unwrap_or_else(|| fixtures.join("images/coffee.jpg"));
+    let image_path = arguments.image.clone().unwrap_or_else(|| fixtures.join("images/astronaut.jpg"));
     let mut points = arguments.point.clone();
     if points.is_empty() && arguments.image.is_none() {
         points.push(DEFAULT_POINT);

@@ -46,13 +46,13 @@ fn a_click_writes_mask_and_overlay_and_prints_the_table() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let table = text(&output.stdout);
     for row in
-        ["engine   rten 0.27", "image    600 x 400", "encode", "click", "score", "area", "box", "written"]
+        ["engine   rten 0.27", "image    512 x 512", "encode", "click", "score", "area", "box", "written"]
     {
         assert!(table.contains(row), "{row} is missing:\n{table}");
     }
     let [mask, overlay] = ["mask.png", "overlay.png"].map(|name| image::open(folder.join(name)).unwrap());
-    assert_eq!((mask.width(), mask.height()), (600, 400));
-    assert_eq!((overlay.width(), overlay.height()), (600, 400));
+    assert_eq!((mask.width(), mask.height()), (512, 512));
+    assert_eq!((overlay.width(), overlay.height()), (512, 512));
     assert!(mask.to_luma8().pixels().all(|p| matches!(p.0[0], 0 | 255)));
 }
 
@@ -73,7 +73,7 @@ fn wrong_input_gets_one_clear_line() {
         (vec!["--image", &text_file, "--point", "1,1"], vec!["notes.txt", "not an image"]),
         (vec!["--image", photo, "--point", "600,10"], vec!["(600, 10)", "600 x 400"]),
         (vec!["--image", photo, "--point", "-3,10"], vec!["(-3, 10)", "600 x 400"]),
-        (vec!["--point", "nan,10"], vec!["600 x 400"]),
+        (vec!["--point", "nan,10"], vec!["512 x 512"]),
         (vec!["--point", "10"], vec!["120,80"]),
         (vec!["--image", photo], vec!["--point"]),
         (vec!["--negative", "10,-1"], vec!["(10, -1)"]),
