@@ -9,8 +9,9 @@ use image::{Rgb, RgbImage};
 use ndarray::Array2;
 use sam_kit::sam_runtime::{
     Click, Segmenter,
+    composite::Preprocessing,
     engine::{EngineChoice, onnxruntime},
-    image_tensor, resize_f32,
+    image_tensor, logits_to_mask,
 };
 
 fn fixtures() -> &'static Path {
@@ -61,8 +62,7 @@ fn engines(c: &mut Criterion) {
 }
 
 fn image_processing(c: &mut Criterion) {
-    let (_, segmenter) = segmenters().remove(0);
-    let profile = *segmenter.composite().preprocessing();
+    let profile = Preprocessing::stretch(256, 256);
     let mut group = c.benchmark_group("image_to_tensor");
     for (name, image) in [("640x427", picture(640, 427)), ("4000x3000", picture(4000, 3000))] {
         group.bench_function(name, |b| {
@@ -74,7 +74,7 @@ fn image_processing(c: &mut Criterion) {
     let logits = Array2::from_shape_fn((64, 64), |(y, x)| (y as f32 - 30.0) * 0.3 + (x as f32 - 20.0) * 0.1);
     for (name, width, height) in [("640x427", 640, 427), ("4000x3000", 4000, 3000)] {
         group.bench_function(name, |b| {
-            b.iter(|| resize_f32(black_box(&logits), width, height).mapv(|logit| logit > 0.0));
+            b.iter(|| logits_to_mask(black_box(&logits), width, height));
         });
     }
     group.finish();

@@ -5,9 +5,9 @@
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use std::{error::Error, process::ExitCode};
+use std::process::ExitCode;
 
-use sam_kit::sam_runtime::engine::onnxruntime;
+use sam_kit::sam_runtime::{engine::onnxruntime, error_chain};
 
 fn main() -> ExitCode {
     match onnxruntime::fetch(&mut |step| eprintln!("{step}")) {
@@ -19,13 +19,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            let mut text = error.to_string();
-            let mut cause = error.source();
-            while let Some(error) = cause {
-                text = format!("{text}: {error}");
-                cause = error.source();
-            }
-            eprintln!("error: {text}");
+            eprintln!("error: {}", error_chain(&error));
             ExitCode::FAILURE
         }
     }

@@ -9,6 +9,7 @@
 use std::{
     error::Error,
     fs,
+    io::Write,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -21,6 +22,7 @@ use sam_kit::{
     sam_runtime::{
         Click, PixelPoint, Segmentation, Segmenter,
         engine::EngineChoice,
+        error_chain,
         overlay::{mask_image, overlay},
         read_image,
     },
@@ -73,7 +75,7 @@ fn main() -> ExitCode {
     };
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&chain(error.as_ref())),
+        Err(error) => fail(&error_chain(error.as_ref())),
     }
 }
 
@@ -115,18 +117,24 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     };
     save(&paths[0], mask_image(found.mask.view()).save(&paths[0]))?;
     save(&paths[1], overlay(&image, found.mask.view(), &clicks).save(&paths[1]))?;
-    print_table(&segmenter, &found, &image_path, encode, click, &paths);
-    Ok(())
+    let table = table(&segmenter, &found, &image_path, encode, click, &paths);
+    match std::io::stdout().write_all(table.as_bytes()) {
+        // Whoever reads the table may have seen enough of it.
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot print the table: {e}").into())
+        }
+        _ => Ok(()),
+    }
 }
 
-fn print_table(
+fn table(
     segmenter: &Segmenter,
     found: &Segmentation,
     image: &Path,
     encode: Duration,
     click: Duration,
     written: &[PathBuf],
-) {
+) -> String {
     let (height, width) = found.mask.dim();
     let pixels = area(found.mask.view());
     let engine = segmenter.engine();
@@ -144,9 +152,8 @@ fn print_table(
         ("box", box_text),
     ]);
     rows.extend(written.iter().map(|path| ("written", path.display().to_string())));
-    for (name, value) in rows {
-        println!("{name:8} {value}");
-    }
+    let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:8} {value}\n")).collect();
+    lines.concat()
 }
 
 fn parse_point(text: &str) -> Result<PixelPoint, String> {
@@ -154,17 +161,6 @@ fn parse_point(text: &str) -> Result<PixelPoint, String> {
         text.split_once(',').and_then(|(x, y)| Some((x.trim().parse().ok()?, y.trim().parse().ok()?)));
     let (x, y) = numbers.ok_or("two numbers with a comma between are needed, as in 120,80")?;
     Ok(PixelPoint::new(x, y))
-}
-
-/// An error with all its causes, in one line.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 fn fail(message: &str) -> ExitCode {

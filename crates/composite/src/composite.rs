@@ -82,16 +82,15 @@ impl Composite {
         Plan::of(self)
     }
 
-    /// What an input of the encoder is fed.
-    pub(crate) fn fed_to(&self, port: &str) -> Value {
-        let prompt = &self.pair.prompt;
-        if port == prompt.coordinates {
-            Value::Coordinates
-        } else if port == prompt.labels {
-            Value::Labels
-        } else {
-            Value::Image
-        }
+    /// What an input of the encoder is fed. Pairing refuses an encoder with any other input.
+    pub(crate) fn fed_to(&self, port: &str) -> Option<Value> {
+        let Pair { image, prompt, .. } = &self.pair;
+        let known = [
+            (image, Value::Image),
+            (&prompt.coordinates, Value::Coordinates),
+            (&prompt.labels, Value::Labels),
+        ];
+        known.into_iter().find(|(name, _)| *name == port).map(|(_, value)| value)
     }
 }
 
@@ -101,7 +100,9 @@ impl fmt::Display for Composite {
         let Preprocessing { width, height, .. } = self.preprocessing;
         for (role, graph) in [("image encoder", encoder), ("mask decoder", decoder)] {
             let (inputs, outputs) = (join(&graph.inputs), join(&graph.outputs));
-            writeln!(f, "{role:14} {} {}: {inputs} -> {outputs}", graph.file_name(), graph.precision)?;
+            let precision =
+                if graph.quantized { "quantised".to_owned() } else { graph.precision.to_string() };
+            writeln!(f, "{role:14} {} {precision}: {inputs} -> {outputs}", graph.file_name())?;
         }
         writeln!(f, "{:14} {image}, stretched to {width}x{height}, [0,1]", "image")?;
         writeln!(f, "{:14} {} slots in {}, {}", "points", prompt.slots, prompt.coordinates, prompt.labels)?;

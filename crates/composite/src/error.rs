@@ -27,7 +27,7 @@ pub enum Error {
         /// What is wrong with it.
         source: onnx_graph::Error,
     },
-    /// A graph on disk is not the one that was opened.
+    /// The ports of a graph on disk are not those that it was opened with.
     #[error("{} was changed after it was opened", path.display())]
     GraphChanged {
         /// The graph.
@@ -140,14 +140,14 @@ pub enum MetadataRule {
         /// The graph's image input.
         actual: String,
     },
-    /// The image input asks for something that this version cannot prepare.
-    #[error("the image input `{port}` has {what}, which is not supported; supported is {supported}")]
+    /// A port asks for, or gives, something that this version cannot prepare or read.
+    #[error("the port `{port}` has {what}, which is not supported; supported is {supported}")]
     Unsupported {
-        /// The image input.
+        /// The port.
         port: String,
-        /// What it asks for.
+        /// What it asks for or gives.
         what: String,
-        /// What can be given.
+        /// What can be given or read.
         supported: &'static str,
     },
 }
@@ -217,6 +217,14 @@ pub enum Rule {
     /// A decoder input that no encoder gives.
     #[error("nothing feeds its input `{0}`")]
     Unfed(String),
+    /// The encoder has an input that is neither the image nor the points.
+    #[error("{encoder} has the further input `{input}`, which nothing feeds")]
+    EncoderInput {
+        /// The encoder's file name.
+        encoder: String,
+        /// The input.
+        input: String,
+    },
     /// An input of the encoder has no way to it.
     #[error("the input `{input}` of {encoder} never reaches it")]
     Unreached {

@@ -20,6 +20,7 @@ pub enum ResizeRule {
 /// How a picture becomes the image input: resized as 8-bit RGB, scaled to `[0, 1]`, then `(x - mean) / std` per channel,
 /// as `[1, 3, height, width]` float32.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Preprocessing {
     /// Height of the image input in pixels.
     pub height: u32,
@@ -31,6 +32,19 @@ pub struct Preprocessing {
     pub mean: [f32; 3],
     /// Divides each channel after the subtraction.
     pub std: [f32; 3],
+}
+
+impl Preprocessing {
+    /// Stretched to this size and scaled to `[0, 1]`, without normalisation.
+    pub fn stretch(width: u32, height: u32) -> Self {
+        Self { height, width, resize: ResizeRule::Stretch, mean: [0.0; 3], std: [1.0; 3] }
+    }
+
+    /// The same with `(x - mean) / std` per channel after the scaling.
+    #[must_use]
+    pub fn normalized(self, mean: [f32; 3], std: [f32; 3]) -> Self {
+        Self { mean, std, ..self }
+    }
 }
 
 /// The publisher's description of a release. Unknown fields are left alone.
@@ -54,6 +68,7 @@ struct Tensor {
     io_type: Option<String>,
     value_range: Option<[f64; 2]>,
     image_metadata: Option<ImageMetadata>,
+    softmax_applied: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -72,6 +87,11 @@ pub(crate) fn preprocessing(pair: &Pair) -> Result<Preprocessing> {
         let entry = entry_of(&document, graph).map_err(fail)?;
         check_ports(&graph.inputs, &entry.inputs).map_err(fail)?;
         check_ports(&graph.outputs, &entry.outputs).map_err(fail)?;
+        if graph.path == pair.encoder.path {
+            check_coordinates(pair, entry).map_err(fail)?;
+        } else {
+            check_masks(pair, entry).map_err(fail)?;
+        }
         let images: Vec<_> =
             entry.inputs.iter().filter(|(_, t)| t.io_type.as_deref() == Some("image")).collect();
         if graph.path == pair.encoder.path {
@@ -119,6 +139,31 @@ fn entry_of<'d>(document: &'d Document, graph: &GraphFile) -> Result<&'d FileEnt
         [entry] => Ok(entry),
         _ => Err(MetadataRule::Entries { graph: graph.file_name(), found: fitting.len() }),
     }
+}
+
+/// Coordinates are fed as fractions of the image; a graph that wants another range must not get them.
+fn check_coordinates(pair: &Pair, encoder: &FileEntry) -> Result<(), MetadataRule> {
+    let name = &pair.prompt.coordinates;
+    match encoder.inputs.get(name).and_then(|t| t.value_range) {
+        None | Some([0.0, 1.0]) => Ok(()),
+        Some(range) => Err(MetadataRule::Unsupported {
+            port: name.clone(),
+            what: format!("the value range {range:?}"),
+            supported: "[0.0, 1.0]",
+        }),
+    }
+}
+
+/// Probabilities, or a softmax, would make a mask of the whole image: all of it is above 0.
+fn check_masks(pair: &Pair, decoder: &FileEntry) -> Result<(), MetadataRule> {
+    let Some(tensor) = decoder.outputs.get(&pair.masks) else { return Ok(()) };
+    let what = match tensor.value_range {
+        Some(range) if range[0] >= 0.0 => format!("the value range {range:?}"),
+        _ if tensor.softmax_applied == Some(true) => "softmax applied".to_owned(),
+        _ => return Ok(()),
+    };
+    let supported = "logits, which are negative outside of the object";
+    Err(MetadataRule::Unsupported { port: pair.masks.clone(), what, supported })
 }
 
 /// Every port that the metadata describes must be the graph's in type and in each dim that the graph fixes.
@@ -172,13 +217,9 @@ fn image_contract(name: &str, tensor: &Tensor) -> Result<Preprocessing, Metadata
     // A side of more than 16384 is no encoder's; it would be an absurd allocation later.
     let side = |size: u64| u32::try_from(size).ok().filter(|s| (1..=16384).contains(s));
     match tensor.shape.as_slice() {
-        &[1, 3, height, width] if side(height).is_some() && side(width).is_some() => Ok(Preprocessing {
-            height: height as u32,
-            width: width as u32,
-            resize: ResizeRule::Stretch,
-            mean: [0.0; 3],
-            std: [1.0; 3],
-        }),
+        &[1, 3, height, width] if side(height).is_some() && side(width).is_some() => {
+            Ok(Preprocessing::stretch(width as u32, height as u32))
+        }
         shape => Err(unsupported(format!("the shape {shape:?}"), "[1, 3, height, width]")),
     }
 }

@@ -11,10 +11,13 @@ pub(crate) fn scores(outputs: &[Port]) -> Option<&Port> {
 }
 
 fn identify<'p>(outputs: &'p [Port], names: &[&str], fits: impl Fn(usize) -> bool) -> Option<&'p Port> {
-    let mut fitting = outputs.iter().filter(|p| p.rank().is_some_and(&fits));
+    let fitting = outputs.iter().filter(|p| p.rank().is_some_and(&fits));
     let by_name = names.iter().find_map(|name| fitting.clone().find(|p| p.name == *name));
-    by_name.or_else(|| {
-        let first = fitting.next()?;
-        fitting.next().is_none().then_some(first)
-    })
+    by_name.or_else(|| only(fitting))
+}
+
+/// The one port there is; `None` for none and for several.
+pub(crate) fn only<'p>(mut ports: impl Iterator<Item = &'p Port>) -> Option<&'p Port> {
+    let first = ports.next()?;
+    ports.next().is_none().then_some(first)
 }

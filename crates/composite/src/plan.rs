@@ -67,6 +67,18 @@ pub struct Step {
     pub outputs: Vec<String>,
 }
 
+impl fmt::Display for Value {
+    /// A port by its name and component, the rest in a word.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Image => f.write_str("image"),
+            Self::Coordinates => f.write_str("coordinates"),
+            Self::Labels => f.write_str("labels"),
+            Self::Port(component, name) => write!(f, "{name} of the {component}"),
+        }
+    }
+}
+
 /// What to run, split into what a picture needs once and what each prompt needs.
 ///
 /// The split follows from reachability in the graphs: what no point can reach is run once per picture.
@@ -107,8 +119,8 @@ impl Plan {
             let needs: Vec<&str> = needs.into_iter().collect();
             let cut = encoder_model.cut(&needs, outputs);
             let model = cut.map_err(|source| Error::Graph { path: encoder.path.clone(), source })?;
-            let feeds =
-                needs.iter().map(|&port| Feed { port: port.to_owned(), value: composite.fed_to(port) });
+            let feed = |&port: &&str| Some(Feed { port: port.to_owned(), value: composite.fed_to(port)? });
+            let feeds = needs.iter().filter_map(feed);
             Ok(Some(Step {
                 component,
                 model,

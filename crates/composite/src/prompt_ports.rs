@@ -1,5 +1,7 @@
 use onnx_graph::{Dim, ElementType, Port};
 
+use crate::outputs::only;
+
 /// In which unit a graph wants its coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -11,6 +13,7 @@ pub enum CoordinateSpace {
 
 /// The two inputs through which a graph takes points.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PromptPorts {
     /// Name of the coordinates' port, `[1, slots, 2]`, x before y.
     pub coordinates: String,
@@ -86,9 +89,4 @@ impl PointPrompt<'_> {
             label_shape,
         })
     }
-}
-
-fn only<'p>(mut ports: impl Iterator<Item = &'p Port>) -> Option<&'p Port> {
-    let first = ports.next()?;
-    ports.next().is_none().then_some(first)
 }

@@ -2,10 +2,16 @@ use std::{collections::HashSet, path::Path};
 
 use onnx_graph::{Port, PrecisionClass};
 
-use crate::{Error, GraphFile, PromptPorts, Rejection, Result, Rule, outputs, prompt_ports, unify::unify};
+use crate::{
+    Error, GraphFile, PromptPorts, Rejection, Result, Rule,
+    outputs::{self, only},
+    prompt_ports,
+    unify::unify,
+};
 
 /// An image encoder and the mask decoder that takes what it gives.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Pair {
     /// The encoder's graph.
     pub encoder: GraphFile,
@@ -113,9 +119,7 @@ fn as_decoder(graph: &GraphFile, all: &[&GraphFile]) -> Option<Rule> {
 
 /// The only input of rank 4 that holds no points.
 fn image_input(inputs: &[Port]) -> Option<&Port> {
-    let mut images = inputs.iter().filter(|p| p.rank() == Some(4) && !prompt_ports::holds_coordinates(p));
-    let first = images.next()?;
-    images.next().is_none().then_some(first)
+    only(inputs.iter().filter(|p| p.rank() == Some(4) && !prompt_ports::holds_coordinates(p)))
 }
 
 fn shared_ports<'g>(encoder: &'g GraphFile, decoder: &GraphFile) -> Vec<&'g Port> {
@@ -154,8 +158,12 @@ fn join(encoder: &GraphFile, decoder: &GraphFile, image: &Port) -> Result<Pair, 
     if let Some(input) = decoder.inputs.iter().find(unfed) {
         return Err(Rule::Unfed(input.name.clone()));
     }
+    let known = [&image.name, &prompt.coordinates, &prompt.labels];
+    if let Some(further) = encoder.inputs.iter().find(|p| !known.contains(&&p.name)) {
+        return Err(Rule::EncoderInput { encoder: encoder_name, input: further.name.clone() });
+    }
     let reaching: HashSet<&str> = shared.iter().flat_map(|p| encoder.inputs_of(&p.name)).collect();
-    for input in [&image.name, &prompt.coordinates, &prompt.labels] {
+    for input in known {
         if !reaching.contains(input.as_str()) {
             return Err(Rule::Unreached { encoder: encoder_name, input: input.clone() });
         }

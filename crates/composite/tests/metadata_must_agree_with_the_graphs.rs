@@ -36,10 +36,10 @@ fn said(release: &Release, result: Result<Preprocessing>) -> String {
 #[test]
 fn the_published_form() {
     let preprocessing = edited(&release(), |_| {}).unwrap();
-    let (mean, std) = ([0.0; 3], [1.0; 3]);
+    assert_eq!(preprocessing, Preprocessing::stretch(64, 64));
     assert_eq!(
-        preprocessing,
-        Preprocessing { height: 64, width: 64, resize: ResizeRule::Stretch, mean, std }
+        (preprocessing.resize, preprocessing.mean, preprocessing.std),
+        (ResizeRule::Stretch, [0.0; 3], [1.0; 3])
     );
 }
 
@@ -66,6 +66,40 @@ fn harmless_differences() {
     for (what, edit) in edits {
         let preprocessing = edited(&release(), edit).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!((preprocessing.height, preprocessing.width), (64, 64), "{what}");
+    }
+}
+
+/// What the runtime would read or feed wrongly is refused although the graphs alone could not tell.
+#[test]
+fn ranges_that_would_give_a_wrong_mask() {
+    let edits: [Edit; 4] = [
+        (
+            "port `coordinates` has the value range [0.0, 1024.0], which is not supported; supported is [0.0, 1.0]",
+            |d| {
+                d["model_files"]["encoder.onnx"]["inputs"]["coordinates"]["value_range"] = json!([0, 1024]);
+            },
+        ),
+        ("port `mask` has the value range [0.0, 1.0], which is not supported; supported is logits", |d| {
+            d["model_files"]["decoder.onnx"]["outputs"]["mask"]["value_range"] = json!([0.0, 1.0]);
+        }),
+        ("port `mask` has softmax applied, which is not supported", |d| {
+            d["model_files"]["decoder.onnx"]["outputs"]["mask"]["softmax_applied"] = true.into();
+        }),
+        ("", |d| {
+            d["model_files"]["encoder.onnx"]["inputs"]["coordinates"]["value_range"] = json!([0, 1]);
+            d["model_files"]["decoder.onnx"]["outputs"]["mask"]["value_range"] = json!([-32, 32]);
+            d["model_files"]["decoder.onnx"]["outputs"]["mask"]["softmax_applied"] = false.into();
+        }),
+    ];
+    for (text, edit) in edits {
+        let release = release();
+        let result = edited(&release, edit);
+        if text.is_empty() {
+            assert!(result.is_ok(), "{result:?}");
+        } else {
+            let found = said(&release, result);
+            assert!(found.contains(text), "{found}");
+        }
     }
 }
 
@@ -106,16 +140,13 @@ fn contradictions() {
             d["model_files"]["encoder.onnx"]["inputs"]["labels"]["io_type"] = "image".into();
         }),
         (
-            "the image input `image` has the value range [0.0, 255.0], which is not supported; supported is [0.0, 1.0]",
+            "the port `image` has the value range [0.0, 255.0], which is not supported; supported is [0.0, 1.0]",
             |d| image(d)["value_range"] = json!([0, 255]),
         ),
-        (
-            "the image input `image` has no value range, which is not supported; supported is [0.0, 1.0]",
-            |d| {
-                image(d).as_object_mut().unwrap().remove("value_range");
-            },
-        ),
-        ("the image input `image` has the color format bgr, which is not supported; supported is rgb", |d| {
+        ("the port `image` has no value range, which is not supported; supported is [0.0, 1.0]", |d| {
+            image(d).as_object_mut().unwrap().remove("value_range");
+        }),
+        ("the port `image` has the color format bgr, which is not supported; supported is rgb", |d| {
             image(d)["image_metadata"]["color_format"] = "bgr".into();
         }),
     ];
@@ -140,7 +171,7 @@ fn images_of_another_kind() {
         let inputs = ENCODER.0.replace("image float32[1,3,64,64]", port);
         let release = Release::new(graph(&inputs, ENCODER.1), decoder());
         let text = said(&release, edited(&release, |_| {}));
-        assert!(text.starts_with(&format!("the image input `image` has {what}")), "{text}");
+        assert!(text.starts_with(&format!("the port `image` has {what}")), "{text}");
     }
 }
 

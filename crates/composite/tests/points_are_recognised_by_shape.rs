@@ -27,12 +27,23 @@ fn slots_and_shapes() {
         ("c float32[1,1,2] l float32[1,1]", 1),
         ("c float32[1,6,2] l float32[1,6]", 6),
         ("c float32[1,1,5,2] l int64[1,1,5]", 5),
-        // Further inputs that do not fit are no prompt.
-        ("c float32[1,6,2] l float32[1,6] flag float32[1] box float32[1,4]", 6),
     ] {
         let prompt = join(with_points(points), decoder()).unwrap().prompt;
         assert_eq!(prompt.slots, slots, "{points}");
         assert_eq!(prompt.coordinate_shape[..prompt.coordinate_shape.len() - 1], prompt.label_shape);
+    }
+}
+
+/// Whatever else the encoder takes would have to be made up.
+#[test]
+fn further_inputs_of_the_encoder_are_refused() {
+    for further in ["gain float32[1]", "box float32[1,4]", "mask float32[1,1,16,16]", "flag bool[1]"] {
+        let points = format!("c float32[1,6,2] l float32[1,6] {further}");
+        let rule = rule_for(join(with_points(&points), decoder()), "decoder.onnx");
+        // A second input of rank 4 leaves open which one is the image.
+        let input = further.split(' ').next().unwrap();
+        let want = Rule::EncoderInput { encoder: "encoder.onnx".into(), input: input.into() };
+        assert_eq!(rule, if input == "mask" { Rule::Alone } else { want }, "{further}");
     }
 }
 

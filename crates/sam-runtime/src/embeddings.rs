@@ -27,16 +27,10 @@ impl Embeddings {
         self.height
     }
 
-    /// The kept tensors by the port they came from, sorted. The prepared image itself is among them only in models whose
-    /// prompt cannot be separated from it.
-    pub fn tensors(&self) -> impl Iterator<Item = (&str, &Tensor)> {
-        self.values.iter().map(|(value, tensor)| {
-            let name = match value {
-                Value::Port(_, name) => name.as_str(),
-                _ => "image",
-            };
-            (name, tensor)
-        })
+    /// The kept tensors by the port they came from, sorted. The prepared image itself ([`Value::Image`]) is among them
+    /// only in models whose prompt cannot be separated from it.
+    pub fn tensors(&self) -> impl Iterator<Item = (&Value, &Tensor)> {
+        self.values.iter()
     }
 
     /// Bytes of the kept tensors.

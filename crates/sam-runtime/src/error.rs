@@ -104,6 +104,12 @@ pub enum Error {
         /// The port.
         port: String,
     },
+    /// The model wants its points in a form that this version does not know.
+    #[error("the points are wanted as {space:?}, which is not supported")]
+    CoordinateSpace {
+        /// The form.
+        space: composite::CoordinateSpace,
+    },
     /// The masks do not have the form of a single mask with its score.
     #[error(
         "the mask decoder gave masks of shape {masks:?} with scores of shape {scores:?}, a single mask is needed"
@@ -173,7 +179,7 @@ pub enum LibraryProblem {
     /// It is a library, but not ONNX Runtime.
     #[error("it is a library, but not ONNX Runtime (it has no OrtGetApiBase)")]
     NotOnnxRuntime,
-    /// It is too old, or of another major version.
+    /// It is too old.
     #[error("its version is {found}, {required} or newer is needed")]
     Version {
         /// The version it reports.
@@ -213,7 +219,9 @@ pub enum ImageError {
         origin: String,
     },
     /// The image is larger than the limits allow.
-    #[error("{origin} is {width} x {height} pixels, more than the limit of {max_pixels} pixels")]
+    #[error(
+        "{origin} is {width} x {height} pixels, more than the limit of {max_side} to a side and {max_pixels} in all"
+    )]
     TooLarge {
         /// The file, or a word for bytes in memory.
         origin: String,
@@ -221,7 +229,9 @@ pub enum ImageError {
         width: u32,
         /// Height as the file declares it.
         height: u32,
-        /// Pixels allowed.
+        /// Pixels to a side allowed.
+        max_side: u32,
+        /// Pixels allowed in all.
         max_pixels: u64,
     },
     /// The file is larger than the limits allow.
@@ -246,6 +256,15 @@ pub enum ImageError {
         /// Height in pixels.
         height: u32,
     },
+}
+
+/// An error's message with those of all its causes, in one line.
+///
+/// Each message of these crates speaks of its own level only, so that this, or a reporter that does the same, tells the
+/// whole story.
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let chain = std::iter::successors(Some(error), |e| e.source());
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ").replace('\n', " ")
 }
 
 /// The crate's result.

@@ -4,17 +4,21 @@ use std::{
     path::Path,
 };
 
-use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
+use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage, metadata::Orientation};
 
 use crate::ImageError;
 
 /// Bytes that a file's metadata may unpack to; a colour profile has a few megabytes at most.
 const MAX_METADATA: u64 = 64 << 20;
 
-/// How large an image file may be.
+/// How large an image file may be; starts from `ImageLimits::default()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ImageLimits {
-    /// Width times height. Default 2^28 (16384 x 16384), 768 MiB as 8-bit RGB.
+    /// Width and height each. Default 65535, JPEG's own limit.
+    pub max_side: u32,
+    /// Width times height. Default 2^27 (134 million), 384 MiB as 8-bit RGB; decoding takes up to 11 bytes for each
+    /// pixel at its worst (16 bits, alpha).
     pub max_pixels: u64,
     /// Bytes of the file. Default 1 GiB.
     pub max_bytes: u64,
@@ -22,8 +26,18 @@ pub struct ImageLimits {
 
 impl Default for ImageLimits {
     fn default() -> Self {
-        Self { max_pixels: 1 << 28, max_bytes: 1 << 30 }
+        Self { max_side: 65_535, max_pixels: 1 << 27, max_bytes: 1 << 30 }
     }
+}
+
+/// A picture as people see it, with what was done to get there.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct UprightImage {
+    /// The upright picture: clicks and masks are in its pixels.
+    pub image: RgbImage,
+    /// The orientation that the file named and that was applied; its inverse leads back to the stored pixels.
+    pub orientation: Orientation,
 }
 
 /// Reads an image file as 8-bit RGB, upright, within the default [`ImageLimits`].
@@ -33,7 +47,13 @@ impl Default for ImageLimits {
 /// - Grey becomes equal red, green and blue; palettes and bit depths below 8 are expanded; 16-bit samples are scaled to 8.
 /// - Alpha is dropped and the colour beneath it kept, however transparent.
 /// - Colour profiles are not applied.
+/// - A JPEG whose end is missing is refused. Damage within a JPEG's coded data cannot be told from a picture.
 pub fn read_image(path: impl AsRef<Path>) -> Result<RgbImage, ImageError> {
+    Ok(read_upright(path)?.image)
+}
+
+/// [`read_image`] with the orientation that was applied.
+pub fn read_upright(path: impl AsRef<Path>) -> Result<UprightImage, ImageError> {
     let path = path.as_ref();
     let limits = ImageLimits::default();
     let io = |source| ImageError::Io { path: path.to_owned(), source };
@@ -44,11 +64,11 @@ pub fn read_image(path: impl AsRef<Path>) -> Result<RgbImage, ImageError> {
 }
 
 /// Decodes an image file in memory by the rules of [`read_image`].
-pub fn decode_image(bytes: &[u8], limits: ImageLimits) -> Result<RgbImage, ImageError> {
+pub fn decode_image(bytes: &[u8], limits: ImageLimits) -> Result<UprightImage, ImageError> {
     decode(bytes, "the given buffer", limits)
 }
 
-fn decode(bytes: &[u8], origin: &str, limits: ImageLimits) -> Result<RgbImage, ImageError> {
+fn decode(bytes: &[u8], origin: &str, limits: ImageLimits) -> Result<UprightImage, ImageError> {
     let fail = |source| ImageError::Decode { origin: origin.to_owned(), source };
     if bytes.len() as u64 > limits.max_bytes {
         return Err(ImageError::FileTooLarge { origin: origin.to_owned(), max_bytes: limits.max_bytes });
@@ -65,17 +85,18 @@ fn decode(bytes: &[u8], origin: &str, limits: ImageLimits) -> Result<RgbImage, I
     reader.limits(metadata);
     let mut decoder = reader.into_decoder().map_err(fail)?;
     let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > limits.max_pixels {
-        let (origin, max_pixels) = (origin.to_owned(), limits.max_pixels);
-        return Err(ImageError::TooLarge { origin, width, height, max_pixels });
+    let ImageLimits { max_side, max_pixels, .. } = limits;
+    if width.max(height) > max_side || u64::from(width) * u64::from(height) > max_pixels {
+        let origin = origin.to_owned();
+        return Err(ImageError::TooLarge { origin, width, height, max_side, max_pixels });
+    }
+    if width == 0 || height == 0 {
+        return Err(ImageError::Empty { width, height });
     }
     let orientation = decoder.orientation().map_err(fail)?;
     let mut image = DynamicImage::from_decoder(decoder).map_err(fail)?;
     image.apply_orientation(orientation);
-    if width == 0 || height == 0 {
-        return Err(ImageError::Empty { width, height });
-    }
-    Ok(image.into_rgb8())
+    Ok(UprightImage { image: image.into_rgb8(), orientation })
 }
 
 const JPEG_START: &[u8] = &[0xFF, 0xD8];

@@ -15,11 +15,11 @@ mod source;
 mod tensor;
 
 pub use embeddings::Embeddings;
-pub use error::{Error, ImageError, LibraryProblem, Result};
-pub use image_file::{ImageLimits, decode_image, read_image};
+pub use error::{Error, ImageError, LibraryProblem, Result, error_chain};
+pub use image_file::{ImageLimits, UprightImage, decode_image, read_image, read_upright};
 pub use preprocess::image_tensor;
-pub use prompt::{Click, Label, PixelPoint};
-pub use resample::{FloatImage, resize_f32, resize_rgb8};
+pub use prompt::{Click, Label, PixelPoint, Prompt};
+pub use resample::{FloatImage, logits_to_mask, resize_f32, resize_rgb8};
 pub use segmentation::Segmentation;
 pub use segmenter::{Segmenter, SegmenterBuilder};
 pub use source::ModelOrigin;

@@ -164,23 +164,44 @@ fn rows_f32(image: FloatImage, width: usize) -> FloatImage {
 }
 
 fn columns_f32(image: FloatImage, height: usize) -> FloatImage {
-    let (in_height, width) = image.dim();
-    if in_height == height {
+    if image.nrows() == height {
         return image;
     }
-    let taps = Taps::new(in_height, height);
-    let mut out = FloatImage::zeros((height, width));
-    let mut sums = vec![0.0_f64; width];
-    for (mut out_row, (low, span)) in out.rows_mut().into_iter().zip(&taps.spans) {
+    let mut out = FloatImage::zeros((height, image.ncols()));
+    each_row_f32(&image, height, |y, row| {
+        out.row_mut(y).iter_mut().zip(row).for_each(|(value, sum)| *value = *sum as f32);
+    });
+    out
+}
+
+/// Calls `take` with each row of the image resized to this height, top to bottom.
+fn each_row_f32(image: &FloatImage, height: usize, mut take: impl FnMut(usize, &[f64])) {
+    let taps = Taps::new(image.nrows(), height);
+    let mut sums = vec![0.0_f64; image.ncols()];
+    for (y, (low, span)) in taps.spans.iter().enumerate() {
         sums.fill(0.0);
         for (row, weight) in image.rows().into_iter().skip(*low).zip(&taps.weights[span.clone()]) {
             for (sum, sample) in sums.iter_mut().zip(row) {
                 *sum += f64::from(*sample) * weight;
             }
         }
-        for (value, sum) in out_row.iter_mut().zip(&sums) {
-            *value = *sum as f32;
-        }
+        take(y, &sums);
     }
-    out
+}
+
+/// The mask at `width` x `height` pixels: where the logits, resized as by [`resize_f32`], are strictly above 0. The resized
+/// logits are never held as a whole.
+pub fn logits_to_mask(logits: &FloatImage, width: usize, height: usize) -> Array2<bool> {
+    let (in_height, in_width) = logits.dim();
+    let in_one_go = in_height == height || [in_width, in_height, width].contains(&0);
+    if in_one_go || vertical_first(in_width, in_height, height) {
+        return resize_f32(logits, width, height).mapv(|logit| logit > 0.0);
+    }
+    let rows = rows_f32(logits.clone(), width);
+    let mut mask = Array2::from_elem((height, width), false);
+    each_row_f32(&rows, height, |y, row| {
+        // Rounded to single as in the resized image: what vanishes there is outside here.
+        mask.row_mut(y).iter_mut().zip(row).for_each(|(inside, sum)| *inside = *sum as f32 > 0.0);
+    });
+    mask
 }

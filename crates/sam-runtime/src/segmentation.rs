@@ -1,9 +1,10 @@
 use ndarray::Array2;
 
-use crate::resample::{FloatImage, resize_f32};
+use crate::resample::{FloatImage, logits_to_mask, resize_f32};
 
 /// A mask with its score.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Segmentation {
     /// The mask at the image's own size, `[height, width]`: true where the upsampled logit is above 0.
     pub mask: Array2<bool>,
@@ -15,7 +16,7 @@ pub struct Segmentation {
 impl Segmentation {
     /// Upsamples first and thresholds after, strictly `> 0`: the other order gives staircases.
     pub(crate) fn new(low_res_logits: FloatImage, score: f32, width: u32, height: u32) -> Self {
-        let mask = resize_f32(&low_res_logits, width as usize, height as usize).mapv(|logit| logit > 0.0);
+        let mask = logits_to_mask(&low_res_logits, width as usize, height as usize);
         Self { mask, score, low_res_logits }
     }
 

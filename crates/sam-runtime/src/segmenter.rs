@@ -8,15 +8,14 @@ use std::{
     },
 };
 
-use composite::{Component, Composite, Feed, PromptPorts, Step, Value};
+use composite::{Component, Composite, Feed, Step, Value};
 use image::RgbImage;
-use ndarray::{Array2, ArrayD, Axis, IxDyn};
-use onnx_graph::ElementType;
+use ndarray::{Array2, Axis};
 use release_assets::Cache;
 
 use crate::{
-    Click, Embeddings, Error, Label, ModelOrigin, Result, Segmentation, Tensor,
-    engine::{self, EngineChoice, EngineInfo, EngineOptions, Session},
+    Click, Embeddings, Error, Label, ModelOrigin, PixelPoint, Prompt, Result, Segmentation, Tensor,
+    engine::{self, Engine, EngineChoice, EngineInfo, EngineOptions, Session},
     preprocess::image_tensor,
 };
 
@@ -62,28 +61,21 @@ impl SegmenterBuilder {
     /// An archive is verified and unpacked into the cache. The graphs are paired by contract, split into what an image
     /// needs once and what each click needs, and loaded.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Segmenter> {
-        let origin = ModelOrigin::resolve(path.as_ref(), self.cache.as_ref())?;
-        let composite = Composite::open(origin.root())?;
-        let plan = composite.plan()?;
+        let (origin, composite) = self.find(path.as_ref())?;
         let engine = engine::open(&self.engine)?;
-        let load = |steps: &[Step]| -> Result<Vec<LoadedStep>> {
-            let load = |step: &Step| {
-                let name = step.component.to_string();
-                let session = engine.load(&step.model, &step.folder, &name)?;
-                Ok(LoadedStep { session, name, component: step.component, feeds: step.feeds.clone() })
-            };
-            steps.iter().map(load).collect()
-        };
-        Ok(Segmenter {
-            per_image: load(&plan.per_image)?,
-            per_prompt: load(&plan.per_prompt)?,
-            kept: plan.kept_per_image().into_iter().cloned().collect(),
-            engine: engine.info().clone(),
-            identity: NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed),
-            negative_clicks: OnceLock::new(),
-            composite,
-            origin,
-        })
+        Segmenter::load(origin, composite, engine.as_ref())
+    }
+
+    /// [`open`](Self::open) with an engine of the application's own; the engine settings of this builder are not looked at.
+    pub fn open_with(self, engine: &dyn Engine, path: impl AsRef<Path>) -> Result<Segmenter> {
+        let (origin, composite) = self.find(path.as_ref())?;
+        Segmenter::load(origin, composite, engine)
+    }
+
+    fn find(&self, path: &Path) -> Result<(ModelOrigin, Composite)> {
+        let origin = ModelOrigin::resolve(path, self.cache.as_ref())?;
+        let composite = Composite::open(origin.root())?;
+        Ok((origin, composite))
     }
 }
 
@@ -123,6 +115,29 @@ impl Segmenter {
     /// Starts with the default settings: [`EngineChoice::Auto`], all threads, the user's cache folder.
     pub fn builder() -> SegmenterBuilder {
         SegmenterBuilder::default()
+    }
+
+    /// Plans the composite and loads its parts.
+    fn load(origin: ModelOrigin, composite: Composite, engine: &dyn Engine) -> Result<Self> {
+        let plan = composite.plan()?;
+        let load = |steps: &[Step]| -> Result<Vec<LoadedStep>> {
+            let load = |step: &Step| {
+                let name = step.component.to_string();
+                let session = engine.load(&step.model, &step.folder, &name)?;
+                Ok(LoadedStep { session, name, component: step.component, feeds: step.feeds.clone() })
+            };
+            steps.iter().map(load).collect()
+        };
+        Ok(Self {
+            per_image: load(&plan.per_image)?,
+            per_prompt: load(&plan.per_prompt)?,
+            kept: plan.kept_per_image().into_iter().cloned().collect(),
+            engine: engine.info().clone(),
+            identity: NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed),
+            negative_clicks: OnceLock::new(),
+            composite,
+            origin,
+        })
     }
 
     /// Which engine answers.
@@ -165,18 +180,19 @@ impl Segmenter {
     /// Turns one prompt, all of whose clicks speak of one object, into a mask at the image's own size.
     ///
     /// Clicks are in pixels of the image that was encoded. Their order does not matter to SAM 2's family.
-    /// The first negative click probes the model once: one that gives the same prompt for a point whatever its label is
-    /// refused with [`Error::NegativeClicksInert`], since its mask would be wrong without an error.
-    pub fn segment(&self, embeddings: &Embeddings, clicks: &[Click]) -> Result<Segmentation> {
+    /// The first negative click [probes](Self::honours_negative_clicks) the model: one that cannot honour it is refused
+    /// with [`Error::NegativeClicksInert`], since its mask would be wrong without an error.
+    pub fn segment(&self, embeddings: &Embeddings, prompt: impl Into<Prompt>) -> Result<Segmentation> {
         if embeddings.made_by != self.identity {
             return Err(Error::ForeignEmbeddings);
         }
-        if !clicks.iter().any(|c| c.label == Label::Positive) {
+        let prompt = prompt.into();
+        if !prompt.has(Label::Positive) {
             return Err(Error::NoPositiveClick);
         }
         let (width, height) = (embeddings.width, embeddings.height);
-        let mut values = prompt_values(self.composite.prompt(), clicks, width, height)?;
-        if clicks.iter().any(|c| c.label == Label::Negative) && !self.honours_negative_clicks()? {
+        let mut values = prompt.tensors(self.composite.prompt(), width, height)?;
+        if prompt.has(Label::Negative) && !self.honours_negative_clicks()? {
             return Err(Error::NegativeClicksInert);
         }
         for step in &self.per_prompt {
@@ -186,32 +202,43 @@ impl Segmenter {
         Ok(Segmentation::new(logits, score, width, height))
     }
 
-    /// Whether the model tells a negative click from a positive one, found by running its prompt part on one point with
-    /// either label (and, in models whose prompt part takes the image, on a black image). The answer is kept.
+    /// Whether the model tells a negative click from a positive one and from none at all.
+    ///
+    /// Found by running its prompt part on one point with each of the three labels, after a positive click where there is
+    /// a slot for it, and comparing what reaches the decoder (models whose prompt part takes the image are given a black
+    /// one). Some published graphs embed a negative click as a positive one. The answer is kept.
     pub fn honours_negative_clicks(&self) -> Result<bool> {
         if let Some(&known) = self.negative_clicks.get() {
             return Ok(known);
         }
-        let prompt = self.composite.prompt();
+        let point = |label| Click { point: PixelPoint::new(0.5, 0.25), label };
+        let first = Click::positive(0.75, 0.625);
+        let before = if self.slots() > 1 { vec![first] } else { Vec::new() };
+        let with = |label| -> Vec<Click> { before.iter().copied().chain([point(label)]).collect() };
+        let negative = self.probe(&with(Label::Negative).into())?;
+        let positive = self.probe(&with(Label::Positive).into())?;
+        let absent = self.probe(&before.into())?;
+        let honours = differ(&negative, &positive) && differ(&negative, &absent);
+        Ok(*self.negative_clicks.get_or_init(|| honours))
+    }
+
+    /// What reaches the decoder of a prompt alone.
+    fn probe(&self, prompt: &Prompt) -> Result<BTreeMap<Value, Tensor>> {
         let profile = self.composite.preprocessing();
-        let kept = if self.kept.contains(&Value::Image) {
-            let black = RgbImage::new(profile.width, profile.height);
-            BTreeMap::from([(Value::Image, Tensor::F32(image_tensor(&black, profile)?.into_dyn()))])
-        } else {
-            BTreeMap::new()
-        };
-        let probe = |label| -> Result<BTreeMap<Value, Tensor>> {
-            let click = Click { point: crate::PixelPoint::new(0.5, 0.25), label };
-            let mut values = prompt_values(prompt, &[click], 1, 1)?;
-            // All steps before the decoder, which is the last.
-            for step in self.per_prompt.iter().rev().skip(1).rev() {
+        let mut kept = BTreeMap::new();
+        if self.kept.contains(&Value::Image) {
+            let black = image_tensor(&RgbImage::new(profile.width, profile.height), profile)?;
+            kept.insert(Value::Image, Tensor::F32(black.into_dyn()));
+        }
+        let mut values = prompt.tensors(self.composite.prompt(), 1, 1)?;
+        // All steps before the decoder, which is the last.
+        if let Some((_, before)) = self.per_prompt.split_last() {
+            for step in before {
                 step.run(&kept, &mut values)?;
             }
-            values.remove(&Value::Labels);
-            Ok(values)
-        };
-        let differs = probe(Label::Positive)? != probe(Label::Negative)?;
-        Ok(*self.negative_clicks.get_or_init(|| differs))
+        }
+        values.retain(|value, _| matches!(value, Value::Port(..)));
+        Ok(values)
     }
 
     /// The decoder's single mask with its score.
@@ -238,6 +265,17 @@ impl Segmenter {
     }
 }
 
+/// Whether some value differs by more than the noise of threads that add in another order.
+fn differ(a: &BTreeMap<Value, Tensor>, b: &BTreeMap<Value, Tensor>) -> bool {
+    a.iter().any(|(value, a)| match (a, b.get(value)) {
+        (Tensor::F32(a), Some(Tensor::F32(b))) => {
+            let largest = a.iter().map(|v| v.abs()).fold(0.0, f32::max);
+            a.iter().zip(b).any(|(a, b)| (a - b).abs() > largest * 1e-4)
+        }
+        (a, b) => Some(a) != b,
+    })
+}
+
 impl LoadedStep {
     /// Feeds the step from what was made before and what was kept, and adds what it gives.
     fn run(&self, kept: &BTreeMap<Value, Tensor>, values: &mut BTreeMap<Value, Tensor>) -> Result<()> {
@@ -251,46 +289,4 @@ impl LoadedStep {
         values.extend(outputs.into_iter().map(|(name, t)| (Value::Port(self.component, name), t)));
         Ok(())
     }
-}
-
-/// Fills the model's point slots: the clicks first, then padding with label -1 at (0, 0).
-fn prompt_values(
-    prompt: &PromptPorts,
-    clicks: &[Click],
-    width: u32,
-    height: u32,
-) -> Result<BTreeMap<Value, Tensor>> {
-    if clicks.len() > prompt.slots {
-        return Err(Error::TooManyClicks { slots: prompt.slots, found: clicks.len() });
-    }
-    let mut coordinates = vec![0.0_f32; prompt.slots * 2];
-    let mut labels = vec![-1_i8; prompt.slots];
-    for ((click, xy), label) in clicks.iter().zip(coordinates.chunks_exact_mut(2)).zip(&mut labels) {
-        let (x, y) = click.point.to_unit(width, height)?;
-        xy.copy_from_slice(&[x, y]);
-        *label = match click.label {
-            Label::Positive => 1,
-            Label::Negative => 0,
-        };
-    }
-    let shape = |dims: &[u64]| IxDyn(&dims.iter().map(|&d| d as usize).collect::<Vec<_>>());
-    let unsupported = |port: &str, element_type: ElementType| Error::PortMismatch {
-        graph: "prompt encoder".to_owned(),
-        port: onnx_graph::Port { name: port.to_owned(), element_type, shape: None },
-        found: "float32, int32 or int64 prompts".to_owned(),
-    };
-    let coordinates = match prompt.coordinate_type {
-        ElementType::Float32 => ArrayD::from_shape_vec(shape(&prompt.coordinate_shape), coordinates).ok(),
-        _ => None,
-    };
-    let coordinates = coordinates.ok_or_else(|| unsupported(&prompt.coordinates, prompt.coordinate_type))?;
-    let labels = ArrayD::from_shape_vec(shape(&prompt.label_shape), labels).ok();
-    let labels = labels.and_then(|labels| match prompt.label_type {
-        ElementType::Float32 => Some(Tensor::F32(labels.mapv(f32::from))),
-        ElementType::Int32 => Some(Tensor::I32(labels.mapv(i32::from))),
-        ElementType::Int64 => Some(Tensor::I64(labels.mapv(i64::from))),
-        _ => None,
-    });
-    let labels = labels.ok_or_else(|| unsupported(&prompt.labels, prompt.label_type))?;
-    Ok(BTreeMap::from([(Value::Coordinates, Tensor::F32(coordinates)), (Value::Labels, labels)]))
 }

@@ -12,8 +12,8 @@ pub enum ModelOrigin {
     Folder(PathBuf),
     /// A release archive, unpacked into the cache with every byte accounted for.
     Archive {
-        /// The archive.
-        archive: PathBuf,
+        /// What was opened: the archive, or the folder that holds it beside its manifest.
+        opened: PathBuf,
         /// SHA-256 of the archive, lower-case hex.
         sha256: String,
         /// The verified extraction.
@@ -42,7 +42,7 @@ impl ModelOrigin {
             cache.open_archive(path)?
         };
         Ok(Self::Archive {
-            archive: path.to_owned(),
+            opened: path.to_owned(),
             sha256: release.archive_sha256.clone(),
             root: release.root.clone(),
             outcome: release.outcome.clone(),

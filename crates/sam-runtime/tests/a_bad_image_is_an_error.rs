@@ -15,7 +15,11 @@ fn truncated_files_are_refused() {
             matches!(error, ImageError::Decode { .. } | ImageError::Truncated { .. }),
             "{file}: {error:?}"
         );
-        assert!(common::chain(&error).contains(file), "{file}: {}", common::chain(&error));
+        assert!(
+            sam_runtime::error_chain(&error).contains(file),
+            "{file}: {}",
+            sam_runtime::error_chain(&error)
+        );
     }
 }
 
@@ -52,12 +56,17 @@ fn a_declared_size_beyond_the_limit_is_refused_before_any_allocation() {
 #[test]
 fn limits_are_the_callers() {
     let png = std::fs::read(common::fixtures().join("images/modes/rgb.png")).unwrap();
-    let few = ImageLimits { max_pixels: 48 * 32 - 1, ..ImageLimits::default() };
-    assert!(matches!(decode_image(&png, few), Err(ImageError::TooLarge { .. })));
-    let short = ImageLimits { max_bytes: png.len() as u64 - 1, ..ImageLimits::default() };
-    assert!(matches!(decode_image(&png, short), Err(ImageError::FileTooLarge { .. })));
-    let enough = ImageLimits { max_pixels: 48 * 32, max_bytes: png.len() as u64 };
-    assert!(decode_image(&png, enough).is_ok());
+    let mut limits = ImageLimits::default();
+    (limits.max_side, limits.max_pixels, limits.max_bytes) = (48, 48 * 32, png.len() as u64);
+    assert!(decode_image(&png, limits).is_ok());
+    let less = |change: fn(&mut ImageLimits)| {
+        let mut limits = limits;
+        change(&mut limits);
+        decode_image(&png, limits).unwrap_err()
+    };
+    assert!(matches!(less(|l| l.max_side -= 1), ImageError::TooLarge { max_side: 47, .. }));
+    assert!(matches!(less(|l| l.max_pixels -= 1), ImageError::TooLarge { max_pixels: 1535, .. }));
+    assert!(matches!(less(|l| l.max_bytes -= 1), ImageError::FileTooLarge { .. }));
 }
 
 #[test]

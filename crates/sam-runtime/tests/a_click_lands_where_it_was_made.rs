@@ -19,7 +19,7 @@ fn the_disc_around_a_click_has_its_centre_there() {
             (300, 900, 230.0, 150.0),
         ] {
             let embeddings = segmenter.encode(&RgbImage::new(width, height)).unwrap();
-            let found = segmenter.segment(&embeddings, &[Click::positive(x, y)]).unwrap();
+            let found = segmenter.segment(&embeddings, [Click::positive(x, y)]).unwrap();
             assert_eq!(
                 found.mask.dim(),
                 (height as usize, width as usize),
@@ -47,7 +47,7 @@ fn the_graph_is_fed_fractions_of_the_width_and_height() {
         let (segmenter, _folder) = open(Encoder::Faithful, Decoder::Disc, 2, engine);
         let embeddings = segmenter.encode(&RgbImage::new(640, 480)).unwrap();
         // EV8: (160, 120) on 640 x 480 is (0.25, 0.25); the model's score is the x it was fed.
-        let found = segmenter.segment(&embeddings, &[Click::positive(160.0, 120.0)]).unwrap();
+        let found = segmenter.segment(&embeddings, [Click::positive(160.0, 120.0)]).unwrap();
         assert_eq!(found.score, 0.25);
     }
 }

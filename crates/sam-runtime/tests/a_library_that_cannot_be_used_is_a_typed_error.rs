@@ -5,6 +5,7 @@
 mod common;
 
 use std::{
+    env::consts::{DLL_PREFIX, DLL_SUFFIX},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -13,7 +14,8 @@ use sam_runtime::{Error, LibraryProblem, Segmenter, engine::EngineChoice};
 
 /// Compiles a shared library from Rust source with the toolchain that runs this test.
 fn library(folder: &Path, name: &str, source: &str) -> PathBuf {
-    let (input, output) = (folder.join(format!("{name}.rs")), folder.join(format!("lib{name}.so")));
+    let (input, output) =
+        (folder.join(format!("{name}.rs")), folder.join(format!("{DLL_PREFIX}{name}{DLL_SUFFIX}")));
     std::fs::write(&input, source).unwrap();
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = Command::new(rustc);

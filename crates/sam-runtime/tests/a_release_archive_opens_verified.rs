@@ -24,7 +24,7 @@ fn an_archive_and_its_release_folder_give_the_same_masks_as_the_folder_of_graphs
     let image = RgbImage::from_fn(120, 80, |x, y| image::Rgb([(x * 2) as u8, (y * 3) as u8, 90]));
     let answer = |segmenter: &Segmenter| {
         let embeddings = segmenter.encode(&image).unwrap();
-        segmenter.segment(&embeddings, &[Click::positive(60.0, 30.0)]).unwrap()
+        segmenter.segment(&embeddings, [Click::positive(60.0, 30.0)]).unwrap()
     };
     let want = answer(&open(&common::tiny_sam(), cache.path()).unwrap());
     let from_zip = open(&release.join("tiny-sam-onnx-float.zip"), cache.path()).unwrap();
@@ -58,7 +58,7 @@ fn a_truncated_archive_is_an_error_of_the_archive() {
     std::fs::write(&archive, &whole[..whole.len() / 2]).unwrap();
     let error = open(&archive, &folder.path().join("cache")).unwrap_err();
     assert!(matches!(error, Error::Release(_)), "{error:?}");
-    assert!(common::chain(&error).contains("cut.zip"), "{}", common::chain(&error));
+    assert!(sam_runtime::error_chain(&error).contains("cut.zip"), "{}", sam_runtime::error_chain(&error));
 }
 
 #[test]
@@ -67,6 +67,6 @@ fn a_path_without_a_model_is_an_error_with_the_path() {
     let missing = folder.path().join("nothing");
     assert!(matches!(open(&missing, folder.path()), Err(Error::NoModel { path }) if path == missing));
     std::fs::write(folder.path().join("notes.txt"), "").unwrap();
-    let error = common::chain(&open(folder.path(), folder.path()).unwrap_err());
+    let error = sam_runtime::error_chain(&open(folder.path(), folder.path()).unwrap_err());
     assert!(error.contains("holds no ONNX graph, only notes.txt"), "{error}");
 }

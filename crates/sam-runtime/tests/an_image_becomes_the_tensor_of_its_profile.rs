@@ -1,12 +1,12 @@
 //! Cases N1, N2, N3, EV1, EV2: scaled once, normalised once, channels in order.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
-use composite::{Preprocessing, ResizeRule};
+use composite::Preprocessing;
 use image::{Rgb, RgbImage};
 use sam_runtime::image_tensor;
 
 fn profile(width: u32, height: u32, mean: [f32; 3], std: [f32; 3]) -> Preprocessing {
-    Preprocessing { width, height, resize: ResizeRule::Stretch, mean, std }
+    Preprocessing::stretch(width, height).normalized(mean, std)
 }
 
 const IMAGENET: ([f32; 3], [f32; 3]) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);

@@ -19,7 +19,7 @@ fn a_rectangle_comes_back_within_a_model_pixel() {
         ] {
             let image = red_rectangle(width, height, rectangle);
             let embeddings = segmenter.encode(&image).unwrap();
-            let found = segmenter.segment(&embeddings, &[Click::positive(1.0, 1.0)]).unwrap();
+            let found = segmenter.segment(&embeddings, [Click::positive(1.0, 1.0)]).unwrap();
             let [x, y, w, h] = rectangle.map(|v| v as usize);
             // Whatever is further than one model pixel from the rectangle's edge must be right.
             let (mx, my) = (width as usize / 64 + 1, height as usize / 64 + 1);

@@ -13,7 +13,7 @@ fn values_that_are_not_finite_are_refused_by_port() {
         for (decoder, want) in [(Decoder::NanMasks, "masks"), (Decoder::NanScores, "scores")] {
             let (segmenter, _folder) = open(Encoder::Faithful, decoder, 2, engine);
             let embeddings = segmenter.encode(&RgbImage::new(20, 20)).unwrap();
-            let error = segmenter.segment(&embeddings, &[Click::positive(1.0, 1.0)]).unwrap_err();
+            let error = segmenter.segment(&embeddings, [Click::positive(1.0, 1.0)]).unwrap_err();
             assert!(matches!(&error, Error::NonFiniteOutput { port, .. } if port == want), "{error:?}");
         }
     }
@@ -24,7 +24,7 @@ fn several_masks_are_refused_with_their_shape() {
     for engine in engines() {
         let (segmenter, _folder) = open(Encoder::Faithful, Decoder::ThreeMasks, 2, engine);
         let embeddings = segmenter.encode(&RgbImage::new(20, 20)).unwrap();
-        let error = segmenter.segment(&embeddings, &[Click::positive(1.0, 1.0)]).unwrap_err();
+        let error = segmenter.segment(&embeddings, [Click::positive(1.0, 1.0)]).unwrap_err();
         assert!(matches!(&error, Error::MaskShape { masks, .. } if masks == &[1, 3, 64, 64]), "{error:?}");
     }
 }

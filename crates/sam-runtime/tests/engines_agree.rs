@@ -28,7 +28,7 @@ fn both_engines_give_the_same_logits_and_masks() {
         let (width, height) = image.dimensions();
         let [in_rten, in_ort] = [&rten, &ort].map(|s| s.encode(&image).unwrap());
         for (port, tensor) in in_rten.tensors() {
-            let (_, other) = in_ort.tensors().find(|(name, _)| *name == port).unwrap();
+            let (_, other) = in_ort.tensors().find(|(value, _)| *value == port).unwrap();
             let (a, b) = (tensor.as_f32().unwrap(), other.as_f32().unwrap());
             let off = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
             assert!(off <= 1e-4, "{file}: {port} is off by {off}");

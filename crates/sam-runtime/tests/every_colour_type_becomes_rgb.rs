@@ -19,7 +19,8 @@ fn each_mode_gives_the_expected_picture() {
         ("grey16.png", "grey16.png", 1),
         ("cmyk.jpg", "cmyk.png", 12),
     ] {
-        let image = read_image(folder.join(file)).unwrap_or_else(|e| panic!("{file}: {}", common::chain(&e)));
+        let image = read_image(folder.join(file))
+            .unwrap_or_else(|e| panic!("{file}: {}", sam_runtime::error_chain(&e)));
         let expected = read_image(folder.join("expected").join(expected)).unwrap();
         assert_eq!(image.dimensions(), expected.dimensions(), "{file}");
         let worst = image.iter().zip(expected.iter()).map(|(a, b)| a.abs_diff(*b)).max().unwrap();

@@ -52,7 +52,7 @@ proptest! {
         let embeddings = segmenter.encode(&RgbImage::new(width, height)).unwrap();
         let (x, y) = (fx * width as f32, fy * height as f32);
         let inside = x >= 0.0 && y >= 0.0 && x < width as f32 && y < height as f32;
-        match segmenter.segment(&embeddings, &[Click::positive(x, y)]) {
+        match segmenter.segment(&embeddings, [Click::positive(x, y)]) {
             Ok(found) => {
                 prop_assert!(inside);
                 prop_assert!((found.score - x / width as f32).abs() < 1e-6);

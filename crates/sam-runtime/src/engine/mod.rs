@@ -1,4 +1,4 @@
-//! What runs the graphs: one small trait, two engines behind it.
+//! What runs the graphs: one small trait, two engines behind it, room for others.
 //!
 //! [`open`] picks one by an [`EngineChoice`] and says in [`EngineInfo`] which it is and why. An engine that is
 //! asked for by name and absent is an error, never a substitution.
@@ -46,6 +46,8 @@ pub enum EngineKind {
     OnnxRuntime,
     /// rten, pure Rust and always there.
     Rten,
+    /// An engine of the application's own, by its name.
+    Custom(&'static str),
 }
 
 impl fmt::Display for EngineKind {
@@ -53,6 +55,7 @@ impl fmt::Display for EngineKind {
         f.write_str(match self {
             Self::OnnxRuntime => "ONNX Runtime",
             Self::Rten => "rten",
+            Self::Custom(name) => name,
         })
     }
 }
@@ -91,8 +94,9 @@ pub struct UnknownEngine(pub String);
 /// More threads than any machine's cores are a mistake, and thread pools answer it by failing late or not at all.
 const MAX_THREADS: usize = 1024;
 
-/// How an engine is opened.
+/// How an engine is opened; starts from `EngineOptions::default()`.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct EngineOptions {
     /// Which engine.
     pub choice: EngineChoice,
@@ -111,6 +115,7 @@ impl EngineOptions {
 
 /// Which engine answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EngineInfo {
     /// The engine.
     pub kind: EngineKind,
@@ -122,6 +127,13 @@ pub struct EngineInfo {
     pub threads: NonZeroUsize,
     /// Why ONNX Runtime was not taken, where [`EngineChoice::Auto`] came down to rten.
     pub note: Option<String>,
+}
+
+impl EngineInfo {
+    /// An engine that is no shared library.
+    pub fn new(kind: EngineKind, version: impl Into<String>, threads: NonZeroUsize) -> Self {
+        Self { kind, version: version.into(), library: None, threads, note: None }
+    }
 }
 
 impl fmt::Display for EngineInfo {
@@ -139,6 +151,10 @@ pub fn open(options: &EngineOptions) -> Result<Box<dyn Engine>> {
     let threads = options.thread_count().get();
     if threads > MAX_THREADS {
         return Err(Error::Threads { threads, max: MAX_THREADS });
+    }
+    // A library that was named has to be used, also in builds that cannot.
+    if options.library.is_some() && options.choice == EngineChoice::Auto {
+        return open_ort(options);
     }
     match options.choice {
         EngineChoice::Ort => open_ort(options),

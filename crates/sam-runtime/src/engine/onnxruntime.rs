@@ -107,7 +107,7 @@ pub enum Origin {
     Named,
     /// Our cache folder.
     Cache,
-    /// The system's own search path.
+    /// Beside the executable, then the system's own search path.
     System,
 }
 

@@ -22,10 +22,9 @@ static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
 
 #[derive(Clone)]
 struct Loaded {
-    /// `None` where the library was loaded and then failed to start: no other one can take its place.
-    environment: Option<Environment>,
     path: PathBuf,
-    version: String,
+    /// The reason where the library was loaded and then failed to start: no other one can take its place.
+    started: Result<(Environment, String), String>,
 }
 
 /// ONNX Runtime through a shared library found at run time.
@@ -52,25 +51,35 @@ impl OrtEngine {
 /// Finds and loads the library, or hands out the one that is loaded already.
 fn load(asked: Option<&Path>) -> Result<(Environment, PathBuf, String)> {
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(loaded) = loaded.as_ref() {
-        return match (asked, &loaded.environment) {
-            (Some(asked), _) if !same_file(asked, &loaded.path) => {
-                Err(Error::LibraryInUse { loaded: loaded.path.clone(), asked: asked.to_owned() })
-            }
-            (_, Some(environment)) => Ok((environment.clone(), loaded.path.clone(), loaded.version.clone())),
-            (_, None) => Err(Error::Library {
-                path: loaded.path.clone(),
-                problem: LibraryProblem::Broken("an earlier start in this process failed".to_owned()),
-            }),
-        };
-    }
+    let candidates = candidates(asked);
     let mut tried = Vec::new();
-    for candidate in candidates(asked) {
-        match start(&candidate, &mut loaded) {
-            Ok(found) => return Ok(found),
-            Err(error @ Error::Library { .. }) if candidate.origin == Origin::Named => return Err(error),
-            Err(Error::Library { path, problem }) => tried.push(format!("{}: {problem}", path.display())),
-            Err(error) => return Err(error),
+    for candidate in &candidates {
+        let named = candidate.origin == Origin::Named;
+        if loaded.is_none() {
+            match find_and_start(candidate) {
+                Ok(found) => *loaded = Some(found),
+                Err(problem) if named => {
+                    return Err(Error::Library { path: candidate.path.clone(), problem });
+                }
+                Err(problem) => tried.push(format!("{}: {problem}", candidate.path.display())),
+            }
+        }
+        let Some(found) = loaded.as_ref() else { continue };
+        if named && !same_file(&candidate.path, &found.path) {
+            return Err(Error::LibraryInUse { loaded: found.path.clone(), asked: candidate.path.clone() });
+        }
+        match &found.started {
+            Ok((environment, version)) => {
+                return Ok((environment.clone(), found.path.clone(), version.clone()));
+            }
+            Err(reason) if named => {
+                let problem = LibraryProblem::Broken(reason.clone());
+                return Err(Error::Library { path: found.path.clone(), problem });
+            }
+            Err(reason) => {
+                tried.push(format!("{} does not start ({reason})", found.path.display()));
+                break;
+            }
         }
     }
     Err(Error::EngineUnavailable {
@@ -89,32 +98,27 @@ fn same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
-fn start(candidate: &Candidate, loaded: &mut Option<Loaded>) -> Result<(Environment, PathBuf, String)> {
-    let path = &candidate.path;
-    let fail = |problem| Error::Library { path: path.clone(), problem };
+/// Loads a library. `Ok` once it is in the process, whether it then started or not.
+fn find_and_start(candidate: &Candidate) -> Result<Loaded, LibraryProblem> {
+    let path = match candidate.origin {
+        Origin::System => candidate.path.clone(),
+        // The binding would look for a relative path beside the executable first: it gets the file that is meant.
+        _ => candidate.path.canonicalize().map_err(|_| LibraryProblem::Missing)?,
+    };
     if candidate.origin != Origin::System && !path.is_file() {
-        return Err(fail(LibraryProblem::Missing));
+        return Err(LibraryProblem::Missing);
     }
     // A library that answers with null makes the binding panic: that is this library's fault, not the program's.
-    let builder = catch_unwind(|| ort::init_from(path))
-        .map_err(|_| fail(LibraryProblem::Broken("it gives no interface".to_owned())))?
-        .map_err(|error| fail(problem(&error)))?;
-    let version = catch_unwind(|| version(path)).unwrap_or_default();
-    let environment =
-        catch_unwind(AssertUnwindSafe(|| builder.with_name("sam-runtime").with_telemetry(false).build()))
-            .map_err(|_| "it gives no interface of the version it reports".to_owned())
-            .and_then(|built| built.map_err(|e| e.to_string()));
-    let (environment, problem) = match environment {
-        Ok(environment) => (Some(environment), None),
-        Err(reason) => (None, Some(LibraryProblem::Broken(reason))),
+    let builder = catch_unwind(|| ort::init_from(&path))
+        .map_err(|_| LibraryProblem::Broken("it gives no interface".to_owned()))?
+        .map_err(|error| problem(&error))?;
+    let version = catch_unwind(|| version(&path)).unwrap_or_default();
+    let start = AssertUnwindSafe(|| builder.with_name("sam-runtime").with_telemetry(false).build());
+    let started = match catch_unwind(start) {
+        Ok(built) => built.map(|environment| (environment, version)).map_err(|e| e.to_string()),
+        Err(_) => Err("it gives no interface of the version it reports".to_owned()),
     };
-    *loaded = Some(Loaded { environment: environment.clone(), path: path.clone(), version: version.clone() });
-    match (environment, problem) {
-        (Some(environment), _) => Ok((environment, path.clone(), version)),
-        (None, problem) => {
-            Err(fail(problem.unwrap_or_else(|| LibraryProblem::Broken("unknown reason".to_owned()))))
-        }
-    }
+    Ok(Loaded { path: candidate.path.clone(), started })
 }
 
 fn problem(error: &ort::LoadDynamicError) -> LibraryProblem {

@@ -1,7 +1,8 @@
 use std::{
     cell::RefCell,
-    collections::{HashMap, HashSet},
-    fs,
+    collections::{BTreeMap, HashMap},
+    fs::File,
+    io::Read,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -27,12 +28,13 @@ pub(super) struct RtenEngine {
 
 struct Sidecars {
     options: ModelOptions,
-    read: HashSet<String>,
+    /// Bytes that were read of each, from its start.
+    read: HashMap<String, u64>,
 }
 
 impl std::fmt::Debug for Sidecars {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(&self.read).finish()
+        f.debug_map().entries(&self.read).finish()
     }
 }
 
@@ -57,13 +59,22 @@ impl Engine for RtenEngine {
             let mut sidecars = self.sidecars.borrow_mut();
             let known = sidecars
                 .entry(folder.to_owned())
-                .or_insert_with(|| Sidecars { options: ModelOptions::with_all_ops(), read: HashSet::new() });
+                .or_insert_with(|| Sidecars { options: ModelOptions::with_all_ops(), read: HashMap::new() });
+            // No more is read than the graph speaks of, however long the file is.
+            let mut needed: BTreeMap<String, u64> = BTreeMap::new();
             for entry in onnx_graph::external_data::list(model, folder)? {
-                if !known.read.contains(&entry.location) {
-                    let path = folder.join(&entry.location);
-                    let bytes = fs::read(&path).map_err(|source| Error::Io { path, source })?;
-                    known.options.external_data(&entry.location, bytes);
-                    known.read.insert(entry.location);
+                let end = entry.offset.saturating_add(entry.length);
+                let needed = needed.entry(entry.location).or_default();
+                *needed = end.max(*needed);
+            }
+            for (location, end) in needed {
+                if known.read.get(&location).is_none_or(|read| *read < end) {
+                    let path = folder.join(&location);
+                    let io = |source| Error::Io { path: path.clone(), source };
+                    let mut bytes = Vec::new();
+                    File::open(&path).map_err(io)?.take(end).read_to_end(&mut bytes).map_err(io)?;
+                    known.options.external_data(&location, bytes);
+                    known.read.insert(location, end);
                 }
             }
             known.options.clone()

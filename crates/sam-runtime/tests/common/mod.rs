@@ -9,6 +9,7 @@ use onnx_graph::{Attribute, Dim, ElementType::Float32, GraphBuilder, Weight};
 use sam_runtime::{
     Segmenter,
     engine::{EngineChoice, onnxruntime},
+    error_chain,
 };
 
 /// Side of the written models' square input and of their masks.
@@ -34,8 +35,7 @@ pub fn require_onnxruntime() {
     if std::env::var_os(onnxruntime::PATH_VARIABLE).is_none()
         && let Err(error) = onnxruntime::fetch(&mut |_| {})
     {
-        let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-        panic!("this test needs ONNX Runtime (cargo run --example fetch_runtime): {error} {cause}");
+        panic!("this test needs ONNX Runtime (cargo run --example fetch_runtime): {}", error_chain(&error));
     }
 }
 
@@ -46,6 +46,8 @@ pub enum Encoder {
     Faithful,
     /// Every label but -1 is the same, as in the published graphs.
     NegativesInert,
+    /// A negative click is the same as none.
+    NegativesAbsent,
     /// The prompt's port depends on the image as well.
     Fused,
 }
@@ -62,6 +64,8 @@ pub enum Decoder {
     NanScores,
     /// Three masks instead of one.
     ThreeMasks,
+    /// Every logit is exactly 0.
+    Zero,
 }
 
 /// Writes an encoder/decoder pair with its metadata in the publisher's form.
@@ -97,7 +101,13 @@ fn encoder_graph(kind: Encoder, slots: u64, folder: &Path) {
         .weight("none", Weight::float32([1], &[-1.0]))
         .weight("zero", Weight::float32([], &[0.0]))
         .node("Identity", ["image"], ["features"]);
-    let label = if kind == Encoder::NegativesInert {
+    let label = if kind == Encoder::NegativesAbsent {
+        graph = graph
+            .weight("one", Weight::float32([1], &[1.0]))
+            .node("Equal", ["labels", "one"], ["positive"])
+            .node("Where", ["positive", "one", "none"], ["kind"]);
+        "kind"
+    } else if kind == Encoder::NegativesInert {
         graph = graph
             .node("Equal", ["labels", "none"], ["absent"])
             .weight("one", Weight::float32([1], &[1.0]))
@@ -106,9 +116,17 @@ fn encoder_graph(kind: Encoder, slots: u64, folder: &Path) {
     } else {
         "labels"
     };
+    if kind == Encoder::NegativesAbsent {
+        // The place of a click that is none is nowhere, as that of padding.
+        graph = graph.node("Unsqueeze", ["positive", "last"], ["shown"]).node(
+            "Where",
+            ["shown", "unnorm_coords", "zero"],
+            ["placed"],
+        );
+    }
     graph = graph.node("Unsqueeze", [label, "last"], ["column"]).node_with(
         "Concat",
-        ["unnorm_coords", "column"],
+        [if kind == Encoder::NegativesAbsent { "placed" } else { "unnorm_coords" }, "column"],
         [if kind == Encoder::Fused { "pure" } else { "sparse" }],
         [("axis", Attribute::Int(2))],
     );
@@ -168,6 +186,15 @@ fn decoder_graph(kind: Decoder, slots: u64, folder: &Path) {
                 .node("Sub", ["red", "half"], ["masks"]);
             (channels as u64, "label")
         }
+        Decoder::Zero => {
+            graph = graph
+                .weight("first", Weight::int64([1], &[0]))
+                .weight("behind", Weight::int64([1], &[1]))
+                .weight("channel", Weight::int64([1], &[1]))
+                .node("Slice", ["features", "first", "behind", "channel"], ["red"])
+                .node("Sub", ["red", "red"], ["masks"]);
+            (1, "label")
+        }
         Decoder::NanMasks | Decoder::NanScores => {
             graph = graph
                 .weight("nan", Weight::float32([], &[f32::NAN]))
@@ -217,15 +244,4 @@ pub fn red_rectangle(width: u32, height: u32, [x, y, w, h]: [u32; 4]) -> RgbImag
         let inside = (x..x + w).contains(&px) && (y..y + h).contains(&py);
         Rgb(if inside { [255, 0, 0] } else { [40, 90, 140] })
     })
-}
-
-/// An error with all its causes.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
