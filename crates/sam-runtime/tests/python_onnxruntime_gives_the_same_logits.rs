@@ -4,15 +4,11 @@
 
 mod common;
 
+use common::digest;
 use composite::Value;
 use ndarray::Array2;
 use sam_runtime::{Click, PixelPoint, Segmenter, logits_to_mask, read_image, resize_rgb8};
 use serde_json::Value as Json;
-use sha2::{Digest, Sha256};
-
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
-}
 
 fn numbers(value: &Json) -> Vec<f32> {
     value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap() as f32).collect()

@@ -4,11 +4,11 @@
 
 mod common;
 
+use common::digest;
 use image::RgbImage;
 use ndarray::Array2;
 use sam_runtime::{resize_f32, resize_rgb8};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 /// The generator that the golden file's script describes: number `i` of a case.
 fn word(seed: u64, i: u64) -> u64 {
@@ -16,10 +16,6 @@ fn word(seed: u64, i: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
-}
-
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn bytes_of(image: &Array2<f32>) -> Vec<u8> {

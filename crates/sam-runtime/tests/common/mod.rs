@@ -11,6 +11,7 @@ use sam_runtime::{
     engine::{EngineChoice, onnxruntime},
     error_chain,
 };
+use sha2::{Digest, Sha256};
 
 /// Side of the written models' square input and of their masks.
 pub const SIDE: u64 = 64;
@@ -243,5 +244,14 @@ pub fn red_rectangle(width: u32, height: u32, [x, y, w, h]: [u32; 4]) -> RgbImag
     RgbImage::from_fn(width, height, |px, py| {
         let inside = (x..x + w).contains(&px) && (y..y + h).contains(&py);
         Rgb(if inside { [255, 0, 0] } else { [40, 90, 140] })
+    })
+}
+
+/// SHA-256 in lower-case hex.
+pub fn digest(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
     })
 }
