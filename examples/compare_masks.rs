@@ -13,7 +13,10 @@ use std::{
 
 use clap::Parser;
 use ndarray::Array2;
-use sam_kit::{mask_metrics::compare, sam_runtime::read_image};
+use sam_kit::{
+    mask_metrics::compare,
+    sam_runtime::{error_chain, read_image},
+};
 
 /// Compare two masks of one size; white is inside.
 #[derive(Parser)]
@@ -32,7 +35,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("error: {}", error_chain(error.as_ref()));
             ExitCode::from(2)
         }
     }

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             eprintln!("error: {}", error_chain(&error));
-            ExitCode::FAILURE
+            ExitCode::from(2)
         }
     }
 }

@@ -9,7 +9,7 @@
 use std::{
     error::Error,
     fs,
-    io::Write,
+    io::{Cursor, Write},
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -17,10 +17,11 @@ use std::{
 };
 
 use clap::Parser;
+use image::{DynamicImage, ImageFormat};
 use sam_kit::{
     mask_metrics::{area, bounding_box},
     sam_runtime::{
-        Click, PixelPoint, Segmentation, Segmenter,
+        Click, ModelOrigin, PixelPoint, Segmentation, Segmenter,
         engine::EngineChoice,
         error_chain,
         overlay::{mask_image, overlay},
@@ -69,7 +70,8 @@ fn main() -> ExitCode {
             return fail(text.lines().next().unwrap_or("error: bad arguments").trim_start_matches("error: "));
         }
         Err(help) => {
-            print!("{help}");
+            // A closed output is no reason to fail.
+            let _ = help.print();
             return ExitCode::SUCCESS;
         }
     };
@@ -112,11 +114,8 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&arguments.out)
         .map_err(|e| format!("cannot make {}: {e}", arguments.out.display()))?;
     let paths = [arguments.out.join("mask.png"), arguments.out.join("overlay.png")];
-    let save = |path: &Path, result: Result<(), _>| {
-        result.map_err(|e| format!("cannot write {}: {e}", path.display()))
-    };
-    save(&paths[0], mask_image(found.mask.view()).save(&paths[0]))?;
-    save(&paths[1], overlay(&image, found.mask.view(), &clicks).save(&paths[1]))?;
+    write_png(&paths[0], &mask_image(found.mask.view()).into())?;
+    write_png(&paths[1], &overlay(&image, found.mask.view(), &clicks).into())?;
     let table = table(&segmenter, &found, &image_path, encode, click, &paths);
     match std::io::stdout().write_all(table.as_bytes()) {
         // Whoever reads the table may have seen enough of it.
@@ -125,6 +124,21 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a picture whole or not at all: beside its place first, then under its name.
+fn write_png(path: &Path, picture: &DynamicImage) -> Result<(), String> {
+    let fail = |e: &dyn Error| format!("cannot write {}: {e}", path.display());
+    let mut bytes = Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, ImageFormat::Png).map_err(|e| fail(&e))?;
+    let beside = path.with_extension(format!("png.{}", std::process::id()));
+    let written = fs::File::create_new(&beside)
+        .and_then(|mut file| file.write_all(bytes.get_ref()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|e| {
+        let _ = fs::remove_file(&beside);
+        fail(&e)
+    })
 }
 
 fn table(
@@ -144,6 +158,7 @@ fn table(
     let mut rows = vec![("engine", format!("{engine}, {} threads", engine.threads))];
     rows.extend(engine.note.as_ref().map(|note| ("", format!("ONNX Runtime is not used: {note}"))));
     rows.extend([
+        ("model", model_row(segmenter.origin())),
         ("image", format!("{width} x {height}  {}", image.display())),
         ("encode", milliseconds(encode)),
         ("click", milliseconds(click)),
@@ -152,8 +167,18 @@ fn table(
         ("box", box_text),
     ]);
     rows.extend(written.iter().map(|path| ("written", path.display().to_string())));
-    let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:8} {value}\n")).collect();
+    let lines: Vec<String> =
+        rows.iter().map(|(name, value)| format!("{name:8} {}\n", printable(value))).collect();
     lines.concat()
+}
+
+fn model_row(origin: &ModelOrigin) -> String {
+    match origin {
+        ModelOrigin::Archive { opened, sha256, outcome, .. } => {
+            format!("{}, {outcome}, SHA-256 {}...", opened.display(), sha256.get(..12).unwrap_or(sha256))
+        }
+        other => format!("{}, taken as it is", other.root().display()),
+    }
 }
 
 fn parse_point(text: &str) -> Result<PixelPoint, String> {
@@ -164,6 +189,11 @@ fn parse_point(text: &str) -> Result<PixelPoint, String> {
 }
 
 fn fail(message: &str) -> ExitCode {
-    eprintln!("error: {}", message.replace('\n', " "));
+    let _ = writeln!(std::io::stderr(), "error: {}", printable(message));
     ExitCode::from(2)
+}
+
+/// Control characters, which a file's name may bring along, would steer the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

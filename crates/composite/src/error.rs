@@ -51,6 +51,16 @@ pub enum Error {
         /// Entries allowed.
         limit: usize,
     },
+    /// The folder holds more graphs than any repository.
+    #[error("{} holds {found} ONNX graphs, more than the limit of {limit}: name the folder of one model", folder.display())]
+    TooManyGraphs {
+        /// The folder.
+        folder: PathBuf,
+        /// Graphs found.
+        found: usize,
+        /// Graphs allowed.
+        limit: usize,
+    },
     /// No graph of the folder is an image encoder with a mask decoder to it.
     #[error("{}", no_pair(folder, graphs, other_files))]
     NoPair {

@@ -10,6 +10,8 @@ use crate::{Error, Result};
 
 /// How deep below the folder graphs are looked for: a release has one top folder, a repository a few.
 const MAX_DEPTH: usize = 6;
+/// Every graph is held against every other; a repository with all its variants has a few dozen.
+const MAX_GRAPHS: usize = 128;
 /// A folder with more entries than this is no model release.
 const MAX_ENTRIES: usize = 20_000;
 
@@ -129,6 +131,13 @@ pub(crate) fn find_graphs(folder: &Path) -> Result<Vec<PathBuf>> {
                 found.push(path);
             }
         }
+    }
+    if found.len() > MAX_GRAPHS {
+        return Err(Error::TooManyGraphs {
+            folder: folder.to_owned(),
+            found: found.len(),
+            limit: MAX_GRAPHS,
+        });
     }
     found.sort();
     Ok(found)

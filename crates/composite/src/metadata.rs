@@ -112,11 +112,14 @@ pub(crate) fn preprocessing(pair: &Pair) -> Result<Preprocessing> {
 fn read(path: &Path) -> Result<Document> {
     let fail = |rule| Error::Metadata { path: path.to_owned(), rule };
     let io = |source| Error::Io { path: path.to_owned(), source };
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
+    // Opening a pipe would wait for a writer: only a regular file is metadata.
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => {}
+        Ok(_) => return Err(fail(MetadataRule::Malformed("it is no regular file".to_owned()))),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(fail(MetadataRule::Missing)),
         Err(e) => return Err(io(e)),
-    };
+    }
+    let file = fs::File::open(path).map_err(io)?;
     let mut text = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(io)?;
     if text.len() as u64 > MAX_BYTES {

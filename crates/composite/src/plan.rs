@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, fmt, path::PathBuf};
 
-use onnx_graph::Model;
+use onnx_graph::{Model, Port};
 
 use crate::{Composite, Error, Result};
 
@@ -138,15 +138,19 @@ impl Plan {
             let mut steps = per_image.iter().chain(&per_prompt);
             steps.find(|s| s.outputs.iter().any(|o| o == port)).map(|s| s.component)
         };
-        let feeds = decoder.inputs.iter().filter_map(|input| {
+        // Further outputs of the decoder would be computed, and checked, for nobody.
+        let inputs: Vec<&str> = decoder.inputs.iter().map(|p| p.name.as_str()).collect();
+        let cut = decoder.model()?.cut(&inputs, &[&pair.masks, &pair.scores]);
+        let model = cut.map_err(|source| Error::Graph { path: decoder.path.clone(), source })?;
+        let feed = |input: Port| {
             let component = produced(&input.name)?;
-            Some(Feed { port: input.name.clone(), value: Value::Port(component, input.name.clone()) })
-        });
+            Some(Feed { value: Value::Port(component, input.name.clone()), port: input.name })
+        };
         let decoder_step = Step {
             component: Component::MaskDecoder,
-            model: decoder.model()?,
+            feeds: model.inputs().into_iter().filter_map(feed).collect(),
+            model,
             folder: decoder.folder().to_owned(),
-            feeds: feeds.collect(),
             outputs: vec![pair.masks.clone(), pair.scores.clone()],
         };
         per_prompt.push(decoder_step);

@@ -3,6 +3,17 @@
 
 mod common;
 
+/// Every graph is held against every other, so that their number has to be a repository's.
+#[test]
+fn more_graphs_than_any_repository_has() {
+    let release = Release::new(encoder(), decoder());
+    for i in 0..127 {
+        release.write(&format!("more/{i}.onnx"), "");
+    }
+    let error = release.open().unwrap_err();
+    assert!(matches!(error, Error::TooManyGraphs { found: 129, limit: 128, .. }), "{error}");
+}
+
 use std::path::Path;
 
 use common::{Release, decoder, encoder, file};

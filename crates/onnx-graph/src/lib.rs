@@ -7,6 +7,7 @@ mod cut;
 mod element_type;
 mod error;
 mod model;
+mod nodes;
 mod port;
 #[allow(missing_docs, unreachable_pub, unused, unused_qualifications, clippy::all, clippy::pedantic)]
 #[rustfmt::skip]
@@ -19,5 +20,6 @@ pub use builder::{Attribute, GraphBuilder, Weight};
 pub use element_type::{ElementType, PrecisionClass};
 pub use error::{Error, ExternalDataRule, Result};
 pub use model::{Model, OpsetImport, ReadLimits};
+pub use nodes::Node;
 pub use port::{Dim, Port, Shape, write_shape};
 pub use walk::Dependences;

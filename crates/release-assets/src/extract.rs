@@ -38,6 +38,19 @@ impl Archive {
         progress: &Progress,
     ) -> Result<Self> {
         let (mut file, size) = files::open_regular(path)?;
+        let list = |file: &mut File| {
+            central_directory::read(&mut BufReader::new(file), size, limits).map_err(|fault| {
+                let archive = path.to_owned();
+                match fault {
+                    Fault::Rule { member, rule } => Error::Archive { archive, member, rule },
+                    Fault::Io(source) => Error::io(archive, source),
+                }
+            })
+        };
+        if expected.is_none() {
+            // What is no archive at all, however long, is told before it is hashed.
+            list(&mut file)?;
+        }
         let counter = progress.phase(Phase::HashArchive, size)?;
         let sha256 = hashing::hash_open_file(&mut file, path, Some(counter))?;
         if let Some(expected) = expected
@@ -46,14 +59,8 @@ impl Archive {
             let (path, expected, found) = (path.to_owned(), expected.to_owned(), sha256);
             return Err(Error::HashMismatch { path, size, expected, found });
         }
-        let listing =
-            central_directory::read(&mut BufReader::new(&mut file), size, limits).map_err(|fault| {
-                let archive = path.to_owned();
-                match fault {
-                    Fault::Rule { member, rule } => Error::Archive { archive, member, rule },
-                    Fault::Io(source) => Error::io(archive, source),
-                }
-            })?;
+        // The listing that counts is read between this hash and the one after the extraction.
+        let listing = list(&mut file)?;
         Ok(Self { file, path: path.to_owned(), size, sha256, listing })
     }
 

@@ -45,9 +45,17 @@ fn a_click_writes_mask_and_overlay_and_prints_the_table() {
     let output = run(&["--engine", "rten", "--out", folder.to_str().unwrap()], &[]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let table = text(&output.stdout);
-    for row in
-        ["engine   rten 0.27", "image    512 x 512", "encode", "click", "score", "area", "box", "written"]
-    {
+    for row in [
+        "engine   rten 0.27",
+        "taken as it is",
+        "image    512 x 512",
+        "encode",
+        "click",
+        "score",
+        "area",
+        "box",
+        "written",
+    ] {
         assert!(table.contains(row), "{row} is missing:\n{table}");
     }
     let [mask, overlay] = ["mask.png", "overlay.png"].map(|name| image::open(folder.join(name)).unwrap());
@@ -117,6 +125,50 @@ fn ort_by_name_and_absent_is_an_error_that_says_what_to_do() {
         let told = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{engine}: {told}");
         assert!(told.contains("/no/such/libonnxruntime.so"), "{told}");
+    }
+}
+
+/// A library in our own cache that was cut off would end the process when it is loaded: it is found out before.
+#[test]
+fn a_damaged_library_in_the_cache_is_not_loaded() {
+    let cache = tempfile::tempdir().unwrap();
+    let variables = [("SAM_KIT_CACHE_DIR", cache.path().to_str().unwrap()), ("ORT_DYLIB_PATH", "")];
+    let fetched = example("fetch_runtime").output().unwrap();
+    let good = std::fs::read(text(&fetched.stdout).trim()).unwrap();
+    let name = format!("{}onnxruntime{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let folder = cache.path().join("onnxruntime/1.32.0");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(name), &good[..good.len() / 3]).unwrap();
+    let out = cache.path().join("out");
+    let out = out.to_str().unwrap();
+    let output = run(&["--engine", "auto", "--out", out], &variables);
+    let table = text(&output.stdout);
+    assert!(output.status.success() && table.contains("engine   rten"), "{table}{}", text(&output.stderr));
+    assert!(table.contains("not those that were fetched"), "{table}");
+    let output = run(&["--engine", "ort", "--out", out], &variables);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("not those that were fetched"), "{}", text(&output.stderr));
+}
+
+/// Whatever happens while writing: exit code 2, and no picture that is cut off.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_takes_nothing_is_an_error() {
+    let out = tempfile::tempdir().unwrap();
+    std::fs::create_dir(out.path().join("mask.png")).unwrap();
+    let output = run(&["--engine", "rten", "--out", out.path().to_str().unwrap()], &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("error: cannot write"), "{}", text(&output.stderr));
+    let left: Vec<_> = std::fs::read_dir(out.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["mask.png"]);
+    // The table on a device that is full.
+    if let Ok(full) = std::fs::File::options().write(true).open("/dev/full") {
+        let out = tempfile::tempdir().unwrap();
+        let mut command = example("segment_point");
+        command.args(["--engine", "rten", "--out", out.path().to_str().unwrap()]).stdout(full);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains("cannot print the table"), "{}", text(&output.stderr));
     }
 }
 

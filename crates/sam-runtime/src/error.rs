@@ -173,6 +173,9 @@ pub enum LibraryProblem {
     /// There is no such file.
     #[error("there is no such file")]
     Missing,
+    /// It is in our cache folder and has other bytes than what was put there.
+    #[error("its bytes are not those that were fetched; `cargo run --example fetch_runtime` fetches it anew")]
+    Damaged,
     /// The system's loader does not take it.
     #[error("the system cannot load it ({0})")]
     NotALibrary(String),
@@ -211,6 +214,12 @@ pub enum ImageError {
         origin: String,
         /// The decoder's reason.
         source: image::ImageError,
+    },
+    /// The path leads to something that is no file: a folder, a pipe, a device.
+    #[error("{} is not a regular file", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
     },
     /// The file ends before the picture does.
     #[error("{origin} is truncated: its end is missing")]

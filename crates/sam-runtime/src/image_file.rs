@@ -1,5 +1,5 @@
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{Cursor, Read},
     path::Path,
 };
@@ -57,6 +57,10 @@ pub fn read_upright(path: impl AsRef<Path>) -> Result<UprightImage, ImageError> 
     let path = path.as_ref();
     let limits = ImageLimits::default();
     let io = |source| ImageError::Io { path: path.to_owned(), source };
+    // Opening a pipe would wait for a writer.
+    if !fs::metadata(path).map_err(io)?.is_file() {
+        return Err(ImageError::NotAFile { path: path.to_owned() });
+    }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(io)?;
     file.take(limits.max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(io)?;

@@ -260,6 +260,9 @@ impl Segmenter {
             }
             masks.index_axis_inplace(Axis(0), 0);
         }
+        if masks.is_empty() {
+            return Err(wrong);
+        }
         let logits = masks.into_dimensionality().map_err(|_| wrong)?;
         Ok((logits, score))
     }

@@ -73,9 +73,19 @@ fn limits_are_the_callers() {
 fn a_missing_file_and_a_folder_are_errors_with_their_path() {
     for path in ["no/such/file.png", env!("CARGO_MANIFEST_DIR")] {
         let error = read_image(path).unwrap_err();
-        assert!(matches!(error, ImageError::Io { .. }), "{error:?}");
+        assert!(matches!(error, ImageError::Io { .. } | ImageError::NotAFile { .. }), "{error:?}");
         assert!(error.to_string().contains(path));
     }
+}
+
+/// A pipe without a writer must not be waited for.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.png");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(matches!(read_image(&pipe), Err(ImageError::NotAFile { .. })));
 }
 
 /// PNG's checksum, bit by bit.

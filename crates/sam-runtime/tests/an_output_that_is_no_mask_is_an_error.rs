@@ -20,6 +20,16 @@ fn values_that_are_not_finite_are_refused_by_port() {
 }
 
 #[test]
+fn a_mask_without_pixels_is_refused() {
+    for engine in engines() {
+        let (segmenter, _folder) = open(Encoder::Faithful, Decoder::NoPixels, 2, engine);
+        let embeddings = segmenter.encode(&RgbImage::new(20, 20)).unwrap();
+        let error = segmenter.segment(&embeddings, Click::positive(1.0, 1.0)).unwrap_err();
+        assert!(matches!(&error, Error::MaskShape { masks, .. } if masks.contains(&0)), "{error:?}");
+    }
+}
+
+#[test]
 fn several_masks_are_refused_with_their_shape() {
     for engine in engines() {
         let (segmenter, _folder) = open(Encoder::Faithful, Decoder::ThreeMasks, 2, engine);

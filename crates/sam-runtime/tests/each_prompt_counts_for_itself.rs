@@ -50,13 +50,13 @@ fn embeddings_of_another_model_are_refused() {
 #[test]
 fn only_what_prompts_need_is_kept() {
     let [engine, _] = engines();
-    let (separable, _first) = open(Encoder::Faithful, Decoder::Disc, 2, engine);
+    let (separable, _first) = open(Encoder::Faithful, Decoder::Red, 2, engine);
     let kept = separable.encode(&RgbImage::new(20, 20)).unwrap();
     let named = |kept: &Embeddings| kept.tensors().map(|(value, _)| value.to_string()).collect::<Vec<_>>();
     assert_eq!(named(&kept), ["features of the image encoder"]);
     assert_eq!(kept.byte_len(), 3 * 64 * 64 * 4);
     // A prompt that cannot be separated from the image needs the image itself.
-    let (fused, _second) = open(Encoder::Fused, Decoder::Disc, 2, engine);
+    let (fused, _second) = open(Encoder::Fused, Decoder::Red, 2, engine);
     let kept = fused.encode(&RgbImage::new(20, 20)).unwrap();
     assert_eq!(named(&kept), ["image", "features of the image encoder"]);
 }

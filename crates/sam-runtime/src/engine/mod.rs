@@ -15,6 +15,8 @@ pub mod onnxruntime;
 mod ort;
 #[cfg(feature = "rten")]
 mod rten;
+#[cfg(feature = "rten")]
+mod rten_rules;
 
 /// A loaded graph: named tensors in, named tensors out.
 ///

@@ -99,6 +99,12 @@ pub fn cached_library() -> Result<PathBuf, FetchError> {
     Ok(root.join("onnxruntime").join(PINNED_VERSION).join(library_name()))
 }
 
+/// Whether a file has the bytes of the pinned library.
+pub(crate) fn is_pinned(path: &Path) -> bool {
+    let pinned = pinned_wheel().map(|wheel| wheel.library_sha256);
+    pinned.is_some_and(|pinned| release_assets::sha256_file(path).is_ok_and(|found| found == pinned))
+}
+
 /// Who named a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -208,7 +214,7 @@ pub fn fetch(say: &mut dyn FnMut(&str)) -> Result<Installed, FetchError> {
     let pinned =
         pinned_wheel().ok_or(FetchError::NoWheel { os: env::consts::OS, arch: env::consts::ARCH })?;
     let path = cached_library()?;
-    if path.is_file() && release_assets::sha256_file(&path)? == pinned.library_sha256 {
+    if path.is_file() && is_pinned(&path) {
         return Ok(Installed { path, fetched: false });
     }
     let folder = path.parent().unwrap_or(Path::new("."));

@@ -7,13 +7,14 @@ use std::{
 use onnx_graph::{Model, Port};
 use ort::{
     environment::Environment,
+    logging::LogLevel,
     session::{SessionInputValue, builder::GraphOptimizationLevel},
     value::{DynValue, TensorElementType, TensorRef},
 };
 
 use super::{
     Engine, EngineInfo, EngineKind, EngineOptions, Session,
-    onnxruntime::{Candidate, Origin, candidates},
+    onnxruntime::{Candidate, Origin, candidates, is_pinned},
 };
 use crate::{Error, Result, Tensor, error::LibraryProblem};
 
@@ -108,6 +109,10 @@ fn find_and_start(candidate: &Candidate) -> Result<Loaded, LibraryProblem> {
     if candidate.origin != Origin::System && !path.is_file() {
         return Err(LibraryProblem::Missing);
     }
+    // What we put there ourselves is checked before its code runs: a damaged library ends the process.
+    if candidate.origin == Origin::Cache && !is_pinned(&path) {
+        return Err(LibraryProblem::Damaged);
+    }
     // A library that answers with null makes the binding panic: that is this library's fault, not the program's.
     let builder = catch_unwind(|| ort::init_from(&path))
         .map_err(|_| LibraryProblem::Broken("it gives no interface".to_owned()))?
@@ -164,6 +169,8 @@ impl Engine for OrtEngine {
         let session = (|| {
             ort::session::Session::builder(&self.environment)?
                 .with_optimization_level(GraphOptimizationLevel::All)?
+                // What fails is returned; it need not be on the terminal too.
+                .with_log_level(LogLevel::Fatal)?
                 .with_intra_threads(self.info.threads.get())?
                 .with_inter_threads(1)?
                 // A composite holds several sessions: spinning ones burn each other's cores.

@@ -3,6 +3,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs::File,
     io::Read,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,7 +12,7 @@ use ndarray::{ArrayD, IxDyn};
 use onnx_graph::{ElementType, Model, Port};
 use rten::{ModelOptions, NodeId, RunOptions, ThreadPool, Value, ValueOrView, ValueView};
 
-use super::{Engine, EngineInfo, EngineKind, EngineOptions, Session};
+use super::{Engine, EngineInfo, EngineKind, EngineOptions, Session, rten_rules::objection};
 use crate::{Error, Result, Tensor};
 
 /// The version in this crate's lock on rten: the library itself does not tell.
@@ -79,7 +80,13 @@ impl Engine for RtenEngine {
             }
             known.options.clone()
         };
-        let loaded = options.load(model.to_bytes()?).map_err(|e| load(e.to_string()))?;
+        if let Some(objection) = objection(model) {
+            let what =
+                format!("it would compute {objection} in another way than ONNX says; use ONNX Runtime");
+            return Err(load(what));
+        }
+        let bytes = model.to_bytes()?;
+        let loaded = guarded(|| options.load(bytes).map_err(|e| e.to_string())).map_err(load)?;
         let ports = |ports: Vec<Port>| -> Result<Vec<(Port, NodeId)>> {
             let with_id = |port: Port| {
                 let id = loaded.node_id(&port.name).map_err(|e| load(e.to_string()))?;
@@ -131,10 +138,20 @@ impl Session for RtenSession {
             fed.push((id, to_rten(tensor).map_err(&fail)?));
         }
         let options = RunOptions::default().with_thread_pool(Some(Arc::clone(&self.pool)));
-        let values = self.model.run(fed, &self.output_ids, Some(options)).map_err(|e| fail(e.to_string()))?;
+        let run = || self.model.run(fed, &self.output_ids, Some(options)).map_err(|e| e.to_string());
+        let values = guarded(run).map_err(&fail)?;
         let named = self.outputs.iter().zip(values);
         named.map(|(port, value)| Ok((port.name.clone(), from_rten(port, value).map_err(&fail)?))).collect()
     }
+}
+
+/// rten panics on a few graphs that are valid: an error of the engine's, not the program's end.
+fn guarded<T>(call: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Err(format!("it failed in itself: {}", text.unwrap_or_default()))
+    })
 }
 
 /// rten has no 64-bit integers and takes 32-bit ones in their place; a value that does not fit is an error.

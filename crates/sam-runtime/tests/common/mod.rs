@@ -67,6 +67,8 @@ pub enum Decoder {
     ThreeMasks,
     /// Every logit is exactly 0.
     Zero,
+    /// A mask of no columns.
+    NoPixels,
 }
 
 /// Writes an encoder/decoder pair with its metadata in the publisher's form.
@@ -176,6 +178,14 @@ fn decoder_graph(kind: Decoder, slots: u64, folder: &Path) {
                 .node("Sub", ["radius2", "d2"], ["masks"]);
             (1, "x")
         }
+        Decoder::NoPixels => {
+            graph = graph
+                .weight("first", Weight::int64([2], &[0, 0]))
+                .weight("behind", Weight::int64([2], &[1, 0]))
+                .weight("axis", Weight::int64([2], &[1, 3]))
+                .node("Slice", ["features", "first", "behind", "axis"], ["masks"]);
+            (1, "label")
+        }
         Decoder::Red | Decoder::ThreeMasks => {
             let channels = if kind == Decoder::Red { 1 } else { 3 };
             graph = graph
@@ -214,7 +224,16 @@ fn decoder_graph(kind: Decoder, slots: u64, folder: &Path) {
     };
     let model = graph
         .node("Reshape", [score, "score_shape"], ["scores"])
-        .output("masks", Float32, dims([1, masks, SIDE, SIDE]))
+        .output(
+            "masks",
+            Float32,
+            [
+                1.into(),
+                masks.into(),
+                SIDE.into(),
+                if kind == Decoder::NoPixels { "?".into() } else { SIDE.into() },
+            ],
+        )
         .output("scores", Float32, dims([1, 1]))
         .build();
     std::fs::write(folder.join("decoder.onnx"), model.to_bytes().unwrap()).unwrap();
