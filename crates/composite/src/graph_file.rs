@@ -92,16 +92,15 @@ impl GraphFile {
     }
 }
 
-/// Encoders and decoders have a handful of outputs; walking back from very many would take for ever in a hostile graph.
+/// Encoders and decoders have a handful of outputs.
 const MAX_OUTPUTS: usize = 64;
 
 fn depends(model: &Model, outputs: &[Port]) -> onnx_graph::Result<BTreeMap<String, BTreeSet<String>>> {
     let walk = Dependences::new(model)?;
-    let of = |port: &Port| {
-        let inputs = walk.inputs_of(&port.name)?;
-        Ok((port.name.clone(), inputs.into_iter().map(str::to_owned).collect()))
-    };
-    outputs.iter().map(of).collect()
+    let names: Vec<&str> = outputs.iter().map(|p| p.name.as_str()).collect();
+    let inputs = walk.inputs_of_each(&names)?;
+    let owned = |inputs: BTreeSet<&str>| inputs.into_iter().map(str::to_owned).collect();
+    Ok(names.into_iter().map(str::to_owned).zip(inputs.into_iter().map(owned)).collect())
 }
 
 /// All files below `folder` whose name ends in `.onnx` (in any case), sorted, so that no listing order can matter.

@@ -47,6 +47,33 @@ impl<'m> Dependences<'m> {
         Ok(self.reach(&[value], &HashSet::new())?.inputs)
     }
 
+    /// [`inputs_of`](Self::inputs_of) for many values at once: one walk over the graph for each 64 inputs met, however
+    /// many values there are.
+    pub fn inputs_of_each(&self, values: &[&str]) -> Result<Vec<BTreeSet<&'m str>>> {
+        let reach = self.reach(values, &HashSet::new())?;
+        let inputs: Vec<&str> = reach.inputs.iter().copied().collect();
+        let mut found = vec![BTreeSet::new(); values.len()];
+        for some in inputs.chunks(u64::BITS as usize) {
+            let bit: HashMap<&str, u64> = some.iter().enumerate().map(|(i, name)| (*name, 1 << i)).collect();
+            let mut of_node: HashMap<usize, u64> = HashMap::with_capacity(reach.order.len());
+            let of = |value: &str, of_node: &HashMap<usize, u64>| match self.producer.get(value) {
+                Some(node) => of_node.get(node).copied().unwrap_or_default(),
+                None => bit.get(value).copied().unwrap_or_default(),
+            };
+            for &node in &reach.order {
+                let bits = self.needs[node].iter().fold(0, |bits, need| bits | of(need, &of_node));
+                of_node.insert(node, bits);
+            }
+            for (value, found) in values.iter().zip(&mut found) {
+                let bits = of(value, &of_node);
+                found.extend(
+                    some.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1).map(|(_, name)| *name),
+                );
+            }
+        }
+        Ok(found)
+    }
+
     /// Walks back from `outputs`, not past the values in `stop`.
     pub(crate) fn reach(&self, outputs: &[&str], stop: &HashSet<&str>) -> Result<Reach<'m>> {
         let mut reach = Reach::default();
@@ -71,7 +98,7 @@ impl<'m> Dependences<'m> {
                 reach.initializers.insert(value);
             }
         }
-        self.check_acyclic(&reach)?;
+        reach.order = self.order(&reach)?;
         Ok(reach)
     }
 
@@ -84,8 +111,10 @@ impl<'m> Dependences<'m> {
         found.ok_or_else(|| Error::UnknownValue { name: name.to_owned() })
     }
 
-    /// Nodes come in any order in a malformed file; a cycle among the reached ones can never be evaluated.
-    fn check_acyclic(&self, reach: &Reach<'m>) -> Result<()> {
+    /// The reached nodes, each behind those that it needs. They stand in any order in a malformed file, and a cycle among
+    /// them can never be evaluated.
+    fn order(&self, reach: &Reach<'m>) -> Result<Vec<usize>> {
+        let mut order = Vec::with_capacity(reach.nodes.len());
         let mut users: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut missing: HashMap<usize, usize> = HashMap::new();
         for &node in &reach.nodes {
@@ -100,6 +129,7 @@ impl<'m> Dependences<'m> {
         let mut ready: Vec<usize> = missing.iter().filter(|(_, m)| **m == 0).map(|(n, _)| *n).collect();
         while let Some(node) = ready.pop() {
             missing.remove(&node);
+            order.push(node);
             for user in users.remove(&node).unwrap_or_default() {
                 if let Some(count) = missing.get_mut(&user) {
                     *count -= 1;
@@ -110,7 +140,7 @@ impl<'m> Dependences<'m> {
             }
         }
         match missing.keys().min() {
-            None => Ok(()),
+            None => Ok(order),
             Some(&node) => {
                 let name = self.nodes[node].output.iter().find(|o| !o.is_empty()).cloned();
                 Err(Error::Cycle { name: name.unwrap_or_default() })
@@ -125,6 +155,8 @@ pub(crate) struct Reach<'m> {
     pub(crate) nodes: BTreeSet<usize>,
     pub(crate) inputs: BTreeSet<&'m str>,
     pub(crate) initializers: HashSet<&'m str>,
+    /// The nodes, each behind those that it needs.
+    order: Vec<usize>,
 }
 
 /// All values that a node reads from the graph it stands in: its inputs and what its sub-graphs capture.

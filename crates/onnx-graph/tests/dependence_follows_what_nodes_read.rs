@@ -8,7 +8,29 @@ use onnx_graph::{Attribute, Dependences, Error, GraphBuilder, Model, Weight};
 
 fn inputs_of(model: &Model, value: &str) -> Vec<String> {
     let walk = Dependences::new(model).unwrap();
-    walk.inputs_of(value).unwrap().into_iter().map(str::to_owned).collect()
+    let inputs = walk.inputs_of(value).unwrap();
+    // Asked alone, and among others: the same answer.
+    assert_eq!(walk.inputs_of_each(&[value, value]).unwrap(), [inputs.clone(), inputs.clone()]);
+    inputs.into_iter().map(str::to_owned).collect()
+}
+
+/// More inputs than fit one walk, and as many values.
+#[test]
+fn many_values_and_many_inputs() {
+    let names: Vec<String> = (0..150).map(|i| format!("x{i}")).collect();
+    let inputs: Vec<&str> = names.iter().map(String::as_str).collect();
+    let sums: Vec<String> = (0..150).map(|i| format!("s{i}")).collect();
+    let mut chain = graph(&inputs);
+    for i in 0..150 {
+        let before = if i == 0 { "x0" } else { sums[i - 1].as_str() };
+        chain = chain.node("Add", [before, inputs[i]], [sums[i].as_str()]);
+    }
+    let model = chain.build();
+    let walk = Dependences::new(&model).unwrap();
+    let asked: Vec<&str> = sums.iter().map(String::as_str).collect();
+    for (i, found) in walk.inputs_of_each(&asked).unwrap().into_iter().enumerate() {
+        assert_eq!(found, inputs[..=i].iter().copied().collect(), "s{i}");
+    }
 }
 
 #[test]
