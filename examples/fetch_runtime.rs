@@ -7,9 +7,16 @@
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use sam_kit::sam_runtime::{engine::onnxruntime, error_chain};
 
+/// Fetch ONNX Runtime into the cache folder: nothing is done where it is there already.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {}
+
 fn main() -> ExitCode {
+    let Arguments {} = Arguments::parse();
     match onnxruntime::fetch(&mut |step| eprintln!("{step}")) {
         Ok(installed) => {
             if !installed.fetched {

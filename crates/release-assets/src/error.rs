@@ -10,7 +10,7 @@ use crate::ArchiveRule;
 #[non_exhaustive]
 pub enum Error {
     /// A file or folder could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("cannot use {}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -119,7 +119,7 @@ pub enum Error {
         detail: String,
     },
     /// A graph of the release, or the data it keeps outside of itself, is not right.
-    #[error("{}: graph `{graph}`: {source}", archive.display())]
+    #[error("{}: the graph `{graph}` cannot be used", archive.display())]
     Graph {
         /// The archive's path.
         archive: PathBuf,
