@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fmt, path::PathBuf};
 
 use onnx_graph::{Model, Port};
 
-use crate::{Composite, Error, Result};
+use crate::{Composite, Error, GraphFile, Result};
 
 /// A part of a composite that is run as one graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,17 +117,7 @@ impl Plan {
             }
             let needs: BTreeSet<&str> = outputs.iter().flat_map(|o| encoder.inputs_of(o)).collect();
             let needs: Vec<&str> = needs.into_iter().collect();
-            let cut = encoder_model.cut(&needs, outputs);
-            let model = cut.map_err(|source| Error::Graph { path: encoder.path.clone(), source })?;
-            let feed = |&port: &&str| Some(Feed { port: port.to_owned(), value: composite.fed_to(port)? });
-            let feeds = needs.iter().filter_map(feed);
-            Ok(Some(Step {
-                component,
-                model,
-                folder: encoder.folder().to_owned(),
-                feeds: feeds.collect(),
-                outputs: outputs.iter().map(|&o| o.to_owned()).collect(),
-            }))
+            step(component, encoder, &encoder_model, &needs, outputs, |port| composite.fed_to(port)).map(Some)
         };
         let per_image: Vec<Step> = encoder_step(Component::ImageEncoder, &of_image)?.into_iter().collect();
         let mut per_prompt: Vec<Step> =
@@ -140,19 +130,9 @@ impl Plan {
         };
         // Further outputs of the decoder would be computed, and checked, for nobody.
         let inputs: Vec<&str> = decoder.inputs.iter().map(|p| p.name.as_str()).collect();
-        let cut = decoder.model()?.cut(&inputs, &[&pair.masks, &pair.scores]);
-        let model = cut.map_err(|source| Error::Graph { path: decoder.path.clone(), source })?;
-        let feed = |input: Port| {
-            let component = produced(&input.name)?;
-            Some(Feed { value: Value::Port(component, input.name.clone()), port: input.name })
-        };
-        let decoder_step = Step {
-            component: Component::MaskDecoder,
-            feeds: model.inputs().into_iter().filter_map(feed).collect(),
-            model,
-            folder: decoder.folder().to_owned(),
-            outputs: vec![pair.masks.clone(), pair.scores.clone()],
-        };
+        let outputs = [pair.masks.as_str(), &pair.scores];
+        let made = |port: &str| Some(Value::Port(produced(port)?, port.to_owned()));
+        let decoder_step = step(Component::MaskDecoder, decoder, &decoder.model()?, &inputs, &outputs, made)?;
         per_prompt.push(decoder_step);
         Ok(Self { per_image, per_prompt })
     }
@@ -168,4 +148,25 @@ impl Plan {
         })
         .collect()
     }
+}
+
+/// The part of a graph that gives these outputs, each of its inputs fed with what `value` names.
+fn step(
+    component: Component,
+    graph: &GraphFile,
+    model: &Model,
+    inputs: &[&str],
+    outputs: &[&str],
+    value: impl Fn(&str) -> Option<Value>,
+) -> Result<Step> {
+    let cut = model.cut(inputs, outputs);
+    let model = cut.map_err(|source| Error::Graph { path: graph.path.clone(), source })?;
+    let feed = |port: Port| Some(Feed { value: value(&port.name)?, port: port.name });
+    Ok(Step {
+        component,
+        feeds: model.inputs().into_iter().filter_map(feed).collect(),
+        model,
+        folder: graph.folder().to_owned(),
+        outputs: outputs.iter().map(|&o| o.to_owned()).collect(),
+    })
 }

@@ -86,7 +86,14 @@ impl Model {
         for node in self.nodes().iter().filter(|n| n.op_type() == "Cast") {
             found.extend(node.int("to").and_then(|to| i32::try_from(to).ok()).map(ElementType::from_onnx));
         }
-        recorded_types(self.graph(), &mut found);
+        for graph in self.graphs() {
+            for value in graph.input.iter().chain(&graph.output).chain(&graph.value_info) {
+                let recorded = value.r#type.as_option().and_then(|t| t.value.as_ref());
+                if let Some(type_proto::Value::TensorType(tensor)) = recorded {
+                    found.insert(ElementType::from_onnx(tensor.elem_type.unwrap_or_default()));
+                }
+            }
+        }
         found
     }
 
@@ -110,6 +117,7 @@ impl Model {
         found
     }
 
+    /// The main graph and every sub-graph.
     fn graphs(&self) -> Vec<&GraphProto> {
         let mut graphs = vec![self.graph()];
         for node in self.nodes() {
@@ -126,19 +134,6 @@ fn collect<'m>(nodes: &'m [NodeProto], all: &mut Vec<Node<'m>>) {
         for graph in proto.attribute.iter().flat_map(sub_graphs) {
             collect(&graph.node, all);
         }
-    }
-}
-
-fn recorded_types(graph: &GraphProto, found: &mut BTreeSet<ElementType>) {
-    for value in graph.input.iter().chain(&graph.output).chain(&graph.value_info) {
-        if let Some(type_proto::Value::TensorType(tensor)) =
-            value.r#type.as_option().and_then(|t| t.value.as_ref())
-        {
-            found.insert(ElementType::from_onnx(tensor.elem_type.unwrap_or_default()));
-        }
-    }
-    for inner in graph.node.iter().flat_map(|n| &n.attribute).flat_map(sub_graphs) {
-        recorded_types(inner, found);
     }
 }
 

@@ -214,7 +214,7 @@ pub fn fetch(say: &mut dyn FnMut(&str)) -> Result<Installed, FetchError> {
     let pinned =
         pinned_wheel().ok_or(FetchError::NoWheel { os: env::consts::OS, arch: env::consts::ARCH })?;
     let path = cached_library()?;
-    if path.is_file() && is_pinned(&path) {
+    if is_pinned(&path) {
         return Ok(Installed { path, fetched: false });
     }
     let folder = path.parent().unwrap_or(Path::new("."));

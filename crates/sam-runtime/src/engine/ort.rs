@@ -21,7 +21,6 @@ use crate::{Error, Result, Tensor, error::LibraryProblem};
 /// The one ONNX Runtime of this process. It stays to the end: a second environment, or a second library, cannot be had.
 static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
 
-#[derive(Clone)]
 struct Loaded {
     path: PathBuf,
     /// The reason where the library was loaded and then failed to start: no other one can take its place.
@@ -38,14 +37,8 @@ pub(super) struct OrtEngine {
 impl OrtEngine {
     pub(super) fn open(options: &EngineOptions) -> Result<Self> {
         let (environment, path, version) = load(options.library.as_deref())?;
-        let info = EngineInfo {
-            kind: EngineKind::OnnxRuntime,
-            version,
-            library: Some(path),
-            threads: options.thread_count(),
-            note: None,
-        };
-        Ok(Self { info, environment })
+        let info = EngineInfo::new(EngineKind::OnnxRuntime, version, options.thread_count());
+        Ok(Self { info: EngineInfo { library: Some(path), ..info }, environment })
     }
 }
 

@@ -42,8 +42,7 @@ impl std::fmt::Debug for Sidecars {
 impl RtenEngine {
     pub(super) fn open(options: &EngineOptions, note: Option<String>) -> Self {
         let threads = options.thread_count();
-        let info =
-            EngineInfo { kind: EngineKind::Rten, version: VERSION.to_owned(), library: None, threads, note };
+        let info = EngineInfo { note, ..EngineInfo::new(EngineKind::Rten, VERSION, threads) };
         let pool = Arc::new(ThreadPool::with_num_threads(threads.get()));
         Self { info, pool, sidecars: RefCell::default() }
     }
