@@ -164,6 +164,7 @@ pub enum MetadataRule {
 
 /// A graph that took no part in a pair, and why.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Rejection {
     /// The graph.
     pub path: PathBuf,
@@ -175,7 +176,8 @@ pub struct Rejection {
     pub rule: Rule,
 }
 
-/// The rules of pairing, in the order in which they are checked.
+/// The rules of pairing. A graph's entry names the first that it broke; they are checked from the cheap and telling to the
+/// particular, not in the order of this list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rule {
@@ -210,6 +212,14 @@ pub enum Rule {
     /// No output can be told to be the masks.
     #[error("no single output of rank 4 or more, or named `masks` or `pred_masks`, is the masks")]
     NoMasks,
+    /// The masks are probabilities: all of them are above 0, so the mask would be the whole image.
+    #[error("its masks `{port}` end in {op}; logits are needed, which are negative outside of the object")]
+    Probabilities {
+        /// The masks' port.
+        port: String,
+        /// The operator that makes probabilities of them.
+        op: String,
+    },
     /// No output can be told to be the scores.
     #[error(
         "no single output of rank 1 to 3, or named `scores`, `iou_scores` or `iou_predictions`, is the scores"
@@ -242,6 +252,14 @@ pub enum Rule {
         encoder: String,
         /// The encoder's image, coordinates or labels.
         input: String,
+    },
+    /// Points of this element type cannot be fed.
+    #[error("{encoder} takes points as {port}; coordinates must be float32, labels float32, int32 or int64")]
+    PromptType {
+        /// The encoder's file name.
+        encoder: String,
+        /// The port.
+        port: Port,
     },
     /// The points' dims are not all fixed, or hold more than one object.
     #[error(

@@ -1,10 +1,10 @@
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs,
     path::{Path, PathBuf},
 };
 
-use onnx_graph::{Dependences, Model, Port, PrecisionClass};
+use onnx_graph::{Dependences, Model, Node, Port, PrecisionClass};
 
 use crate::{Error, Result};
 
@@ -31,6 +31,8 @@ pub struct GraphFile {
     pub quantized: bool,
     /// The inputs that each output depends on.
     depends: BTreeMap<String, BTreeSet<String>>,
+    /// Outputs that are probabilities, with the operator that makes them so.
+    pub(crate) squashed: BTreeMap<String, String>,
 }
 
 impl GraphFile {
@@ -51,7 +53,8 @@ impl GraphFile {
         let depends =
             depends(model, &outputs).map_err(|source| Error::Graph { path: path.clone(), source })?;
         let (precision, quantized) = (model.precision(), model.is_quantized());
-        Ok(Self { path, inputs, outputs, precision, quantized, depends })
+        let squashed = squashed(model, &outputs);
+        Ok(Self { path, inputs, outputs, precision, quantized, depends, squashed })
     }
 
     /// The inputs that an output depends on, sorted; none for a constant, and for a name that is no output.
@@ -101,6 +104,33 @@ fn depends(model: &Model, outputs: &[Port]) -> onnx_graph::Result<BTreeMap<Strin
     let inputs = walk.inputs_of_each(&names)?;
     let owned = |inputs: BTreeSet<&str>| inputs.into_iter().map(str::to_owned).collect();
     Ok(names.into_iter().map(str::to_owned).zip(inputs.into_iter().map(owned)).collect())
+}
+
+/// Outputs that a squashing function gives, looked for behind operators that only move values.
+fn squashed(model: &Model, outputs: &[Port]) -> BTreeMap<String, String> {
+    let nodes = model.nodes();
+    let giver: HashMap<&str, Node<'_>> =
+        nodes.iter().flat_map(|node| node.outputs().map(move |output| (output, *node))).collect();
+    let mut found = BTreeMap::new();
+    for port in outputs {
+        let mut at = port.name.as_str();
+        // A chain cannot be longer than the graph.
+        for _ in 0..=nodes.len() {
+            let Some(node) = giver.get(at) else { break };
+            match node.op_type() {
+                op @ ("Sigmoid" | "HardSigmoid" | "Softmax") => {
+                    found.insert(port.name.clone(), op.to_owned());
+                    break;
+                }
+                "Identity" | "Reshape" | "Squeeze" | "Unsqueeze" | "Flatten" | "Transpose" | "Cast"
+                | "Slice" | "Gather" | "Resize" => {}
+                _ => break,
+            }
+            let Some(first) = node.inputs().next() else { break };
+            at = first;
+        }
+    }
+    found
 }
 
 /// All files below `folder` whose name ends in `.onnx` (in any case), sorted, so that no listing order can matter.

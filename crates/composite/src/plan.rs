@@ -45,6 +45,7 @@ pub enum Value {
 
 /// One input of a step and what it is fed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Feed {
     /// The graph's input.
     pub port: String,
@@ -54,6 +55,7 @@ pub struct Feed {
 
 /// One graph to run.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Step {
     /// Which part of the composite this is.
     pub component: Component,
@@ -83,6 +85,7 @@ impl fmt::Display for Value {
 ///
 /// The split follows from reachability in the graphs: what no point can reach is run once per picture.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Plan {
     /// Steps whose outputs are kept with the picture.
     pub per_image: Vec<Step>,

@@ -68,6 +68,16 @@ fn may_be_equal((a, b): (&Dim, &Dim)) -> bool {
 }
 
 impl PointPrompt<'_> {
+    /// The first of the two ports whose element type cannot be fed: coordinates are float32, labels float32, int32 or
+    /// int64 in every publication read.
+    pub(crate) fn unfeedable(&self) -> Option<&Port> {
+        use ElementType::{Float32, Int32, Int64};
+        let wrong = |port: &&Port, types: &[ElementType]| !types.contains(&port.element_type);
+        Some(self.coordinates)
+            .filter(|port| wrong(port, &[Float32]))
+            .or_else(|| Some(self.labels).filter(|port| wrong(port, &[Float32, Int32, Int64])))
+    }
+
     /// The ports with their fixed dims; `None` where a dim is open, there is no slot, or there is more than one object.
     pub(crate) fn fixed(&self) -> Option<PromptPorts> {
         let Self { coordinates, labels } = self;

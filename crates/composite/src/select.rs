@@ -147,9 +147,17 @@ fn join(encoder: &GraphFile, decoder: &GraphFile, image: &Port) -> Result<Pair, 
     unify(couples).map_err(|mismatch| Rule::Port { encoder: encoder_name.clone(), mismatch })?;
 
     let masks = outputs::masks(&decoder.outputs).ok_or(Rule::NoMasks)?;
+    if let Some(op) = decoder.squashed.get(&masks.name) {
+        return Err(Rule::Probabilities { port: masks.name.clone(), op: op.clone() });
+    }
     let scores = outputs::scores(&decoder.outputs).ok_or(Rule::NoScores)?;
     let prompt = match (prompt_ports::detect(&encoder.inputs), prompt_ports::detect(&decoder.inputs)) {
-        (Some(prompt), None) => prompt.fixed().ok_or_else(|| Rule::OpenSlots(encoder_name.clone()))?,
+        (Some(prompt), None) => {
+            if let Some(port) = prompt.unfeedable() {
+                return Err(Rule::PromptType { encoder: encoder_name, port: port.clone() });
+            }
+            prompt.fixed().ok_or_else(|| Rule::OpenSlots(encoder_name.clone()))?
+        }
         (Some(_), Some(_)) => return Err(Rule::TwoPrompts(encoder_name)),
         (None, Some(_)) => return Err(Rule::PromptInDecoder),
         (None, None) => return Err(Rule::NoPrompt(encoder_name)),

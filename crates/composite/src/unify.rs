@@ -4,6 +4,7 @@ use onnx_graph::{Dim, Port, write_shape};
 
 /// Why two ports of one name cannot be joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Mismatch {
     /// The port, as the producer has it.
     pub produced: Port,

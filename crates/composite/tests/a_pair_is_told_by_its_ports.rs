@@ -5,7 +5,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{DECODER, ENCODER, choose, decoder, encoder, file, graph, join, rule_for, weighing};
+use common::{DECODER, ENCODER, choose, decoder, encoder, file, graph, join, only_ports, rule_for, weighing};
 use composite::{Error, GraphFile, Rule, select};
 use onnx_graph::{
     ElementType::{self, Float16, Float32, Int8, Uint8},
@@ -222,4 +222,29 @@ fn graphs_of_another_kind() {
     let two = format!("other float32[1,3,64,64] {}", ENCODER.0);
     let result = join(graph(&two, ENCODER.1), decoder());
     assert_eq!(rule_for(result, "encoder.onnx"), Rule::NoRole);
+}
+
+/// The mask of a decoder that gives probabilities would be the whole image: all of them are above 0. The scores may be
+/// probabilities, and what only ends in one of these operators for another output does not matter.
+#[test]
+fn masks_that_are_probabilities_are_refused() {
+    let decoder = |op: &str, behind: &[&str]| {
+        let graph = only_ports(DECODER.0, DECODER.1)
+            .node("All", ["embedding", "sparse"], ["logits", "level"])
+            .node("Sigmoid", ["level"], ["quality"])
+            .node(op, ["logits"], ["step0"]);
+        let graph = behind.iter().enumerate().fold(graph, |graph, (i, op)| {
+            graph.node(op, [format!("step{i}").as_str()], [format!("step{}", i + 1).as_str()])
+        });
+        graph.node("Identity", [format!("step{}", behind.len()).as_str()], ["mask"])
+    };
+    for (op, behind) in
+        [("Sigmoid", &[][..]), ("Softmax", &["Transpose", "Cast"]), ("HardSigmoid", &["Reshape"])]
+    {
+        let rule = rule_for(join(encoder(), decoder(op, behind)), "decoder.onnx");
+        assert_eq!(rule, Rule::Probabilities { port: "mask".into(), op: op.into() });
+    }
+    for (op, behind) in [("Relu", &["Identity"][..]), ("Sigmoid", &["Mul"]), ("Conv", &[])] {
+        assert!(join(encoder(), decoder(op, behind)).is_ok(), "{op} {behind:?}");
+    }
 }

@@ -122,13 +122,18 @@ impl ElementType {
     }
 }
 
-/// The precision a graph's weights are kept in: half where most initializers are half, single otherwise.
+/// The precision a graph's weights are kept in (see [`Model::precision`](crate::Model::precision)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PrecisionClass {
     /// Single precision; also graphs without float weights.
     Fp32,
     /// Half precision.
     Fp16,
+    /// Half precision with the range of single.
+    Bf16,
+    /// Double precision.
+    Fp64,
 }
 
 impl fmt::Display for PrecisionClass {
@@ -136,6 +141,8 @@ impl fmt::Display for PrecisionClass {
         f.write_str(match self {
             Self::Fp32 => "fp32",
             Self::Fp16 => "fp16",
+            Self::Bf16 => "bf16",
+            Self::Fp64 => "fp64",
         })
     }
 }

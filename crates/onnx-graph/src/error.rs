@@ -12,6 +12,12 @@ pub enum Error {
         /// The operating system's reason.
         source: std::io::Error,
     },
+    /// Something else than a regular file stands where the model should be.
+    #[error("{} is not a regular file", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
     /// The file holds more bytes than [`ReadLimits::max_bytes`](crate::ReadLimits::max_bytes).
     #[error("{} has {found} bytes, more than the limit of {limit}", path.display())]
     TooLarge {

@@ -2,7 +2,8 @@
 
 use std::{
     collections::HashSet,
-    fs,
+    fs::{self, File},
+    io::{Read, Seek, SeekFrom},
     path::{Component, Path, PathBuf},
 };
 
@@ -15,6 +16,7 @@ pub(crate) const EXTERNAL: i32 = 1;
 
 /// One tensor whose bytes lie in a sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExternalTensor {
     /// The tensor's name; empty for a nameless tensor in an attribute.
     pub tensor: String,
@@ -84,6 +86,18 @@ pub fn verify_model(model: &Model, graph: &Path, root: &Path) -> Result<Vec<Path
         }
     }
     Ok(sidecars)
+}
+
+/// The bytes of one external tensor of a model in `folder`. No more is read than its dims need, nor than the file holds.
+pub(crate) fn read(tensor: &TensorProto, folder: &Path) -> Result<Vec<u8>> {
+    let entry = read_entry(tensor, folder)?;
+    let path = folder.join(&entry.location);
+    let io = |source| Error::Io { path: path.clone(), source };
+    let mut file = File::open(&path).map_err(io)?;
+    file.seek(SeekFrom::Start(entry.offset)).map_err(io)?;
+    let mut bytes = Vec::new();
+    file.take(entry.length).read_to_end(&mut bytes).map_err(io)?;
+    Ok(bytes)
 }
 
 fn error(graph: &Path, tensor: &str, location: &str, rule: ExternalDataRule) -> Error {

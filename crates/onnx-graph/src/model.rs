@@ -56,6 +56,10 @@ impl Model {
     pub fn read_with_limits(path: impl AsRef<Path>, limits: ReadLimits) -> Result<Self> {
         let path = path.as_ref();
         let io = |source| Error::Io { path: path.to_owned(), source };
+        // Before opening: opening a pipe waits for a writer.
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
+            return Err(Error::NotAFile { path: path.to_owned() });
+        }
         let file = File::open(path).map_err(io)?;
         let metadata = file.metadata().map_err(io)?;
         let too_large = |found| Error::TooLarge { path: path.to_owned(), found, limit: limits.max_bytes };
@@ -63,7 +67,7 @@ impl Model {
             return Err(too_large(metadata.len()));
         }
         let mut bytes = Vec::new();
-        // The file may grow, or be a pipe without a length: the reader is bounded as well.
+        // The file may grow: the reader is bounded as well.
         file.take(limits.max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(io)?;
         if bytes.len() as u64 > limits.max_bytes {
             return Err(too_large(bytes.len() as u64));
@@ -137,14 +141,16 @@ impl Model {
         self.graph().node.len()
     }
 
-    /// [`PrecisionClass::Fp16`] where more of the main graph's initializers are half than single.
+    /// The floating-point type that most of the main graph's initializers have; single precision where it is among those
+    /// that are level, and where there are none (reference 2.3: `Constant` nodes are not counted).
     pub fn precision(&self) -> PrecisionClass {
+        use PrecisionClass::{Bf16, Fp16, Fp32, Fp64};
         let count = |t| self.initializer_types().filter(|&found| found == t).count();
-        if count(ElementType::Float16) > count(ElementType::Float32) {
-            PrecisionClass::Fp16
-        } else {
-            PrecisionClass::Fp32
-        }
+        let others =
+            [(ElementType::Float16, Fp16), (ElementType::Bfloat16, Bf16), (ElementType::Float64, Fp64)];
+        let single = (count(ElementType::Float32), Fp32);
+        let counted = others.into_iter().map(|(element, class)| (count(element), class));
+        counted.fold(single, |most, next| if next.0 > most.0 { next } else { most }).1
     }
 
     /// True where an initializer of the main graph holds 8-bit integers.

@@ -1,7 +1,7 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use crate::{
-    ElementType, Model,
+    ElementType, Model, Result, external_data,
     model::tensor_name,
     proto::{AttributeProto, GraphProto, NodeProto, TensorProto, type_proto},
     tensors::{self, sub_graphs},
@@ -97,24 +97,25 @@ impl Model {
         found
     }
 
-    /// Names of the 64-bit integer constants, in the file, with a value that does not fit 32 bits: initializers by their
-    /// own name, tensors of `Constant` nodes by the value's.
-    pub fn wide_integers(&self) -> BTreeSet<&str> {
+    /// Names of the 64-bit integer constants with a value that does not fit 32 bits: initializers by their own name,
+    /// tensors of `Constant` nodes by the value's. Those that lie in a sidecar are read from `folder`.
+    pub fn wide_integers(&self, folder: &Path) -> Result<BTreeSet<&str>> {
         let mut found = BTreeSet::new();
-        let graphs = self.graphs();
-        for tensor in graphs.iter().flat_map(|g| &g.initializer).filter(|t| is_wide(t)) {
-            found.insert(tensor_name(tensor));
-        }
-        for node in self.nodes().into_iter().filter(|n| n.op_type() == "Constant") {
-            let wide = |a: &AttributeProto| {
-                a.t.as_option().is_some_and(is_wide)
-                    || a.i.into_iter().chain(a.ints.iter().copied()).any(|v| i32::try_from(v).is_err())
-            };
-            if node.proto.attribute.iter().any(wide) {
-                found.extend(node.outputs());
+        for tensor in self.graphs().iter().flat_map(|g| &g.initializer) {
+            if is_wide(tensor, folder)? {
+                found.insert(tensor_name(tensor));
             }
         }
-        found
+        for node in self.nodes().into_iter().filter(|n| n.op_type() == "Constant") {
+            for attribute in &node.proto.attribute {
+                let numbers = attribute.i.into_iter().chain(attribute.ints.iter().copied());
+                let tensor = attribute.t.as_option().map_or(Ok(false), |tensor| is_wide(tensor, folder))?;
+                if tensor || numbers.into_iter().any(does_not_fit) {
+                    found.extend(node.outputs());
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The main graph and every sub-graph.
@@ -137,11 +138,21 @@ fn collect<'m>(nodes: &'m [NodeProto], all: &mut Vec<Node<'m>>) {
     }
 }
 
-fn is_wide(tensor: &TensorProto) -> bool {
+fn does_not_fit(value: i64) -> bool {
+    i32::try_from(value).is_err()
+}
+
+fn is_wide(tensor: &TensorProto, folder: &Path) -> Result<bool> {
     if ElementType::from_onnx(tensor.data_type.unwrap_or_default()) != ElementType::Int64 {
-        return false;
+        return Ok(false);
     }
-    let raw = tensor.raw_data.iter().flat_map(|raw| raw.chunks_exact(8));
-    let raw = raw.filter_map(|bytes| bytes.try_into().ok()).map(i64::from_le_bytes);
-    raw.chain(tensor.int64_data.iter().copied()).any(|v| i32::try_from(v).is_err())
+    let wide = |bytes: &[u8]| {
+        let numbers = bytes.chunks_exact(8).filter_map(|number| number.try_into().ok());
+        numbers.map(i64::from_le_bytes).any(does_not_fit)
+    };
+    if tensor.data_location == Some(external_data::EXTERNAL) {
+        return Ok(wide(&external_data::read(tensor, folder)?));
+    }
+    let inside = tensor.raw_data.as_ref().is_some_and(|raw| wide(raw));
+    Ok(inside || tensor.int64_data.iter().copied().any(does_not_fit))
 }

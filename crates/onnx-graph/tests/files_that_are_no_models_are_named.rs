@@ -56,10 +56,20 @@ fn a_model_without_a_graph() {
 #[test]
 fn a_folder_and_a_missing_file() {
     let folder = tempfile::tempdir().unwrap();
-    for path in [folder.path().to_owned(), folder.path().join("missing.onnx")] {
-        let Error::Io { path: named, .. } = Model::read(&path).unwrap_err() else { panic!("another error") };
-        assert_eq!(named, path);
-    }
+    let missing = folder.path().join("missing.onnx");
+    assert!(matches!(Model::read(&missing), Err(Error::Io { path, .. }) if path == missing));
+    assert!(matches!(Model::read(folder.path()), Err(Error::NotAFile { path }) if path == folder.path()));
+}
+
+/// Opening a pipe would wait for a writer that never comes.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("model.onnx");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(matches!(Model::read(&pipe), Err(Error::NotAFile { .. })));
+    assert!(matches!(onnx_graph::external_data::verify(&pipe, folder.path()), Err(Error::NotAFile { .. })));
 }
 
 #[test]
