@@ -7,6 +7,8 @@ use std::{
     process::{Command, Output},
 };
 
+use sam_kit::sam_runtime::engine::onnxruntime::PINNED_VERSION;
+
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
@@ -136,7 +138,7 @@ fn a_damaged_library_in_the_cache_is_not_loaded() {
     let fetched = example("fetch_runtime").output().unwrap();
     let good = std::fs::read(text(&fetched.stdout).trim()).unwrap();
     let name = format!("{}onnxruntime{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    let folder = cache.path().join("onnxruntime/1.32.0");
+    let folder = cache.path().join("onnxruntime").join(PINNED_VERSION);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join(name), &good[..good.len() / 3]).unwrap();
     let out = cache.path().join("out");
@@ -190,6 +192,8 @@ fn fetch_runtime_does_nothing_the_second_time_and_ort_then_answers() {
         let output =
             run(&["--engine", engine, "--out", out.path().to_str().unwrap()], &[("ORT_DYLIB_PATH", "")]);
         let table = text(&output.stdout);
-        assert!(table.contains("engine   ONNX Runtime 1.32"), "{engine}: {table}{}", text(&output.stderr));
+        let (minor, _) = PINNED_VERSION.rsplit_once('.').unwrap();
+        let engine_row = format!("engine   ONNX Runtime {minor}");
+        assert!(table.contains(&engine_row), "{engine}: {table}{}", text(&output.stderr));
     }
 }

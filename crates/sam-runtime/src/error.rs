@@ -41,6 +41,8 @@ pub enum Error {
         engine: EngineKind,
         /// Why, and what to do.
         reason: String,
+        /// The libraries that were found, or looked for, and what is wrong with each.
+        tried: Vec<(PathBuf, LibraryProblem)>,
     },
     /// A file that should be the ONNX Runtime library is missing, is no library, or is one that cannot be used.
     #[error("{} cannot be used as ONNX Runtime library: {problem}", path.display())]
@@ -171,7 +173,7 @@ pub enum Error {
 #[non_exhaustive]
 pub enum LibraryProblem {
     /// There is no such file.
-    #[error("there is no such file")]
+    #[error("there is no such file; `cargo run --example fetch_runtime` fetches the library")]
     Missing,
     /// It is in our cache folder and has other bytes than what was put there.
     #[error("its bytes are not those that were fetched; `cargo run --example fetch_runtime` fetches it anew")]

@@ -4,7 +4,7 @@ use std::{
     path::Path,
 };
 
-use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage, metadata::Orientation};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, RgbImage, metadata::Orientation};
 
 use crate::ImageError;
 
@@ -18,7 +18,7 @@ pub struct ImageLimits {
     /// Width and height each. Default 65535, JPEG's own limit.
     pub max_side: u32,
     /// Width times height. Default 2^27 (134 million), 384 MiB as 8-bit RGB; decoding takes up to 11 bytes for each
-    /// pixel at its worst (16 bits, alpha).
+    /// pixel at its worst (8 of 16 bits with alpha beside 3 of the result).
     pub max_pixels: u64,
     /// Bytes of the file. Default 1 GiB.
     pub max_bytes: u64,
@@ -83,9 +83,12 @@ fn decode(bytes: &[u8], origin: &str, limits: ImageLimits) -> Result<UprightImag
     }
     let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
     let mut reader = reader.map_err(|e| fail(e.into()))?;
-    // Compressed profiles and texts are unpacked while the header is read: this bounds them. Pixels are bounded below.
+    // PNG's compressed profiles and texts are unpacked while the header is read: this bounds them. Pixels are bounded
+    // below; other decoders would take the bound for theirs.
     let mut metadata = Limits::no_limits();
-    metadata.max_alloc = Some(MAX_METADATA);
+    if reader.format() == Some(ImageFormat::Png) {
+        metadata.max_alloc = Some(MAX_METADATA);
+    }
     reader.limits(metadata);
     let mut decoder = reader.into_decoder().map_err(fail)?;
     let (width, height) = decoder.dimensions();
@@ -98,7 +101,8 @@ fn decode(bytes: &[u8], origin: &str, limits: ImageLimits) -> Result<UprightImag
         return Err(ImageError::Empty { width, height });
     }
     let orientation = decoder.orientation().map_err(fail)?;
-    let mut image = DynamicImage::from_decoder(decoder).map_err(fail)?;
+    // Made small first: turning holds the picture twice.
+    let mut image = DynamicImage::ImageRgb8(DynamicImage::from_decoder(decoder).map_err(fail)?.into_rgb8());
     image.apply_orientation(orientation);
     Ok(UprightImage { image: image.into_rgb8(), orientation })
 }
@@ -109,13 +113,15 @@ const JPEG_START: &[u8] = &[0xFF, 0xD8];
 /// thumbnail's end marker inside of a segment does not count.
 fn jpeg_ends(bytes: &[u8]) -> bool {
     let mut at = JPEG_START.len();
-    // Each turn starts at a marker: 0xFF, any number of fill bytes 0xFF, a code.
-    while let Some(skip) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| *b != 0xFF)) {
-        let (code, body) = (bytes[at + skip], at + skip + 1);
+    // Each turn goes to a marker: 0xFF, any number of fill bytes 0xFF, a code. Some cameras leave other bytes before it.
+    while let Some(start) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| *b == 0xFF)) {
+        let start = at + start;
+        let Some(fill) = bytes[start..].iter().position(|b| *b != 0xFF) else { return false };
+        let (code, body) = (bytes[start + fill], start + fill + 1);
         at = match code {
-            0xD9 => return skip > 0,
-            // Markers without a body.
-            0x01 | 0xD0..=0xD8 => body,
+            0xD9 => return true,
+            // Markers without a body, and a stray byte that is no marker.
+            0x00 | 0x01 | 0xD0..=0xD8 => body,
             _ => {
                 let Some(length) = bytes.get(body..body + 2) else { return false };
                 body + usize::from(u16::from_be_bytes([length[0], length[1]]))

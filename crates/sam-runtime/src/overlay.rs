@@ -98,10 +98,10 @@ fn around(image: &RgbImage, click: &Click, reach: f32) -> impl Iterator<Item = (
     let (x, y) = (click.point.x, click.point.y);
     // A float that is out of range, or no number, saturates in the cast.
     let range = |at: f32, size: u32| {
-        ((at - reach).floor().max(0.0) as u32)..((at + reach).ceil().max(0.0) as u32).min(size)
+        ((at - reach).ceil().max(0.0) as u32)..(((at + reach).floor() + 1.0).max(0.0) as u32).min(size)
     };
     let (rows, columns) = (range(y, image.height()), range(x, image.width()));
-    rows.flat_map(move |py| columns.clone().map(move |px| (px, py, px as f32 + 0.5 - x, py as f32 + 0.5 - y)))
+    rows.flat_map(move |py| columns.clone().map(move |px| (px, py, px as f32 - x, py as f32 - y)))
 }
 
 fn disc(image: &mut RgbImage, click: &Click, radius: f32, color: [f32; 3]) {

@@ -6,8 +6,11 @@ use onnx_graph::{ElementType, Port};
 
 use crate::{Error, Result, Tensor};
 
-/// A point in pixels of the image that the caller gave: x to the right, y down, from the image's top left corner.
-/// The centre of the top left pixel is (0.5, 0.5).
+/// A point in pixels of the image that the caller gave, x to the right and y down: (0, 0) is the top left pixel, (1, 0) the
+/// one right of it. Fractions lie between pixels.
+///
+/// That is how SAM 2's own predictor counts. A model gets x / width and y / height, and adds half a pixel of its own grid
+/// inside of the graph (reference 4.5), so that the point is in the middle of a pixel.
 ///
 /// Whether it lies inside of an image can only be said together with one, so that is checked when it is used.
 #[derive(Debug, Clone, Copy, PartialEq)]

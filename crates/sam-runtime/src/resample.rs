@@ -1,4 +1,6 @@
-//! Bilinear resampling, bit for bit as Pillow 12 does it: the published figures of the field were made with it.
+//! Bilinear resampling, bit for bit as Pillow 12 does it: the reference evaluation prepares its pictures and logits with it.
+//! SAM 2's own predictor resizes floats with torchvision's antialiased filter and logits without one, which is the same
+//! upwards and differs a little downwards, where an image is smaller than the low-res mask too.
 //!
 //! A separable triangle filter that widens when shrinking (so that it averages), horizontally first, then vertically (the
 //! other way round where a picture more than a hundred times as tall as wide is made lower); a pass whose size does not

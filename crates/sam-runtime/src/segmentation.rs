@@ -11,13 +11,16 @@ pub struct Segmentation {
     /// The model's own estimate of the mask's IoU with the object; usually between 0 and 1.
     pub score: f32,
     low_res_logits: FloatImage,
+    /// Width and height of the image.
+    size: (usize, usize),
 }
 
 impl Segmentation {
     /// Upsamples first and thresholds after, strictly `> 0`: the other order gives staircases.
     pub(crate) fn new(low_res_logits: FloatImage, score: f32, width: u32, height: u32) -> Self {
-        let mask = logits_to_mask(&low_res_logits, width as usize, height as usize);
-        Self { mask, score, low_res_logits }
+        let size = (width as usize, height as usize);
+        let mask = logits_to_mask(&low_res_logits, size.0, size.1);
+        Self { mask, score, low_res_logits, size }
     }
 
     /// The decoder's logits as it gave them, `[h, w]` at its own resolution over the whole image: positive inside.
@@ -26,9 +29,8 @@ impl Segmentation {
     }
 
     /// The logits at the image's own size, `[height, width]`; `> 0` of them is the mask. Computed anew at each call, since
-    /// they take 32 times the memory of the mask's bits.
+    /// they take four times the mask's memory.
     pub fn logits(&self) -> FloatImage {
-        let (height, width) = self.mask.dim();
-        resize_f32(&self.low_res_logits, width, height)
+        resize_f32(&self.low_res_logits, self.size.0, self.size.1)
     }
 }

@@ -23,6 +23,20 @@ fn truncated_files_are_refused() {
     }
 }
 
+/// Some cameras leave bytes between segments; the decoder takes such a picture, and so does the search for its end.
+#[test]
+fn stray_bytes_between_the_segments_of_a_jpeg_are_passed_over() {
+    let whole = std::fs::read(common::fixtures().join("images/modes/cmyk.jpg")).unwrap();
+    let plain = decode_image(&whole, ImageLimits::default()).unwrap();
+    let tables = whole.windows(2).position(|pair| pair == [0xFF, 0xDB]).unwrap();
+    let stray = [&whole[..tables], &[0, 0, 0x12], &whole[tables..]].concat();
+    assert_eq!(decode_image(&stray, ImageLimits::default()).unwrap(), plain);
+    for length in [tables + 2, stray.len() / 2, stray.len() - 2] {
+        let error = decode_image(&stray[..length], ImageLimits::default()).unwrap_err();
+        assert!(matches!(error, ImageError::Truncated { .. }), "{length}: {error:?}");
+    }
+}
+
 #[test]
 fn every_truncation_of_a_png_is_refused() {
     let whole = std::fs::read(common::fixtures().join("images/modes/rgba.png")).unwrap();

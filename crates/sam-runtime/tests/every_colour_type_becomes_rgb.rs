@@ -18,6 +18,7 @@ fn each_mode_gives_the_expected_picture() {
         ("bilevel.png", "bilevel.png", 0),
         ("grey16.png", "grey16.png", 1),
         ("cmyk.jpg", "cmyk.png", 12),
+        ("cmyk_black.jpg", "cmyk_black.png", 12),
     ] {
         let image = read_image(folder.join(file))
             .unwrap_or_else(|e| panic!("{file}: {}", sam_runtime::error_chain(&e)));

@@ -1,4 +1,4 @@
-//! Case I1: all eight orientations of one picture are read as the upright one.
+//! Case I1: all eight orientations of one picture are read as the upright one, in a PNG too.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -19,4 +19,12 @@ fn all_eight_orientations_read_as_the_upright_picture() {
         // 16 is what JPEG may cost; a wrong turn differs by more than 200 somewhere.
         assert!(worst <= 16, "orientation {orientation} is off by {worst}");
     }
+}
+
+#[test]
+fn a_png_is_turned_as_well() {
+    let folder = common::fixtures().join("images/orientation");
+    let read = read_upright(folder.join("orientation-6.png")).unwrap();
+    assert_eq!(read.orientation.to_exif(), 6);
+    assert_eq!(read.image, read_image(folder.join("upright.png")).unwrap());
 }

@@ -83,6 +83,27 @@ fn wide(in_slice: bool) -> Model {
     })
 }
 
+/// "To the end" as `torch` writes it: the number goes through other nodes first.
+fn wide_by_detour(used_as_number: bool) -> Model {
+    model(17, move |g| {
+        let g = g
+            .weight("big", Weight::int64([], &[i64::MAX]))
+            .weight("zero", Weight::int64([1], &[0]))
+            .weight("axis", Weight::int64([1], &[2]))
+            .node("Unsqueeze", ["big", "zero"], ["list"])
+            .node_with("Concat", ["list"], ["ends"], [("axis", Attribute::Int(0))]);
+        if used_as_number {
+            g.node_with("Cast", ["ends"], ["float"], [("to", Attribute::Int(1))]).node(
+                "Mul",
+                ["x", "float"],
+                ["y"],
+            )
+        } else {
+            g.node("Slice", ["x", "zero", "ends", "axis"], ["y"])
+        }
+    })
+}
+
 #[test]
 fn each_objection_names_what_it_is_about() {
     common::require_onnxruntime();
@@ -94,6 +115,7 @@ fn each_objection_names_what_it_is_about() {
         (cast(ElementType::Float64), "values of type float64"),
         (cast(ElementType::Float16), "values of type float16"),
         (wide(false), "the integer constant `big`, beyond 32 bits, in Add"),
+        (wide_by_detour(true), "the integer constant `ends`, beyond 32 bits, in Cast"),
     ] {
         let error = load(EngineChoice::Rten, &model).unwrap_err();
         assert!(matches!(error, Error::Load { .. }), "{error:?}");
@@ -106,9 +128,14 @@ fn each_objection_names_what_it_is_about() {
 
 #[test]
 fn their_neighbours_run_and_agree() {
-    for model in
-        [softmax(13), resize("linear"), convolution("SAME_UPPER"), cast(ElementType::Int32), wide(true)]
-    {
+    for model in [
+        softmax(13),
+        resize("linear"),
+        convolution("SAME_UPPER"),
+        cast(ElementType::Int32),
+        wide(true),
+        wide_by_detour(false),
+    ] {
         let x =
             Tensor::F32(ArrayD::from_shape_fn(vec![1, 1, 4, 4], |i| (i[2] * 4 + i[3]) as f32 * 0.3 - 2.0));
         let run = |engine| {

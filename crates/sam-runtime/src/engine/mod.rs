@@ -91,7 +91,7 @@ impl FromStr for EngineChoice {
 /// A word that names no engine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown engine `{0}`: known are auto, ort and rten")]
-pub struct UnknownEngine(pub String);
+pub struct UnknownEngine(String);
 
 /// More threads than any machine's cores are a mistake, and thread pools answer it by failing late or not at all.
 const MAX_THREADS: usize = 1024;
@@ -148,18 +148,20 @@ impl fmt::Display for EngineInfo {
 ///
 /// [`EngineChoice::Auto`] takes ONNX Runtime where one of its [candidates](onnxruntime::candidates) can be used, else
 /// rten with a [note](EngineInfo::note) that says why. A library that was named, by
-/// [`EngineOptions::library`] or by `ORT_DYLIB_PATH`, must be usable: it is never passed over.
+/// [`EngineOptions::library`] or by `ORT_DYLIB_PATH`, must be usable: it is never passed over. With rten asked for by
+/// name, the variable has no say, and a library given as an option is an error.
 pub fn open(options: &EngineOptions) -> Result<Box<dyn Engine>> {
     let threads = options.thread_count().get();
     if threads > MAX_THREADS {
         return Err(Error::Threads { threads, max: MAX_THREADS });
     }
-    // A library that was named has to be used, also in builds that cannot.
-    if options.library.is_some() && options.choice == EngineChoice::Auto {
-        return open_ort(options);
-    }
     match options.choice {
+        // A library that was named has to be used, also in builds that cannot.
+        EngineChoice::Auto if onnxruntime::named(options.library.as_deref()).is_some() => open_ort(options),
         EngineChoice::Ort => open_ort(options),
+        EngineChoice::Rten if options.library.is_some() => {
+            Err(unavailable(EngineKind::OnnxRuntime, "its library was named, but rten asked for".to_owned()))
+        }
         EngineChoice::Rten => open_rten(options, None),
         EngineChoice::Auto => match open_ort(options) {
             Ok(engine) => Ok(engine),
@@ -189,15 +191,18 @@ fn open_rten(options: &EngineOptions, note: Option<String>) -> Result<Box<dyn En
 fn open_rten(_: &EngineOptions, note: Option<String>) -> Result<Box<dyn Engine>> {
     match note {
         // `Auto` without rten: what kept ONNX Runtime away is the answer.
-        Some(reason) => Err(Error::EngineUnavailable { engine: EngineKind::OnnxRuntime, reason }),
+        Some(reason) => Err(unavailable(EngineKind::OnnxRuntime, reason)),
         None => Err(not_compiled(EngineKind::Rten, "rten")),
     }
 }
 
 #[cfg(not(all(feature = "ort", feature = "rten")))]
 fn not_compiled(engine: EngineKind, feature: &str) -> Error {
-    let reason = format!("sam-runtime was built without its feature `{feature}`");
-    Error::EngineUnavailable { engine, reason }
+    unavailable(engine, format!("sam-runtime was built without its feature `{feature}`"))
+}
+
+fn unavailable(engine: EngineKind, reason: String) -> Error {
+    Error::EngineUnavailable { engine, reason, tried: Vec::new() }
 }
 
 /// Runs a session with its inputs and outputs held against the ports.

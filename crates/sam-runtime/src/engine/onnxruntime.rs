@@ -16,6 +16,7 @@ pub const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
 
 /// A published file that holds the library for one kind of machine: a Python wheel, which is a zip archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Wheel {
     /// The platform by the package index's name.
     pub platform: &'static str,
@@ -119,6 +120,7 @@ pub enum Origin {
 
 /// A place where the library may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Candidate {
     /// The file, or a bare name for the system's loader.
     pub path: PathBuf,
@@ -129,11 +131,7 @@ pub struct Candidate {
 /// The places that are tried, in order: `asked` alone where it is given, else the path in [`PATH_VARIABLE`] alone where
 /// that is set, else the cache folder and then the system's loader.
 pub fn candidates(asked: Option<&Path>) -> Vec<Candidate> {
-    let named = asked.map(Path::to_owned).or_else(|| {
-        let path = env::var_os(PATH_VARIABLE).filter(|p| !p.is_empty());
-        path.map(PathBuf::from)
-    });
-    if let Some(path) = named {
+    if let Some(path) = named(asked) {
         return vec![Candidate { path, origin: Origin::Named }];
     }
     let cached = cached_library().ok().map(|path| Candidate { path, origin: Origin::Cache });
@@ -141,8 +139,15 @@ pub fn candidates(asked: Option<&Path>) -> Vec<Candidate> {
     cached.into_iter().chain([system]).collect()
 }
 
+/// The library that the caller, or else the environment, names.
+pub(crate) fn named(asked: Option<&Path>) -> Option<PathBuf> {
+    let variable = || env::var_os(PATH_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    asked.map(Path::to_owned).or_else(variable)
+}
+
 /// What [`fetch`] and [`install_from_wheel`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Installed {
     /// The library.
     pub path: PathBuf,
@@ -200,6 +205,10 @@ pub fn install_from_wheel(wheel: &Path) -> Result<Installed, FetchError> {
     let pinned =
         pinned_wheel().ok_or(FetchError::NoWheel { os: env::consts::OS, arch: env::consts::ARCH })?;
     let path = cached_library()?;
+    if let Some(folder) = path.parent() {
+        let io = |source| FetchError::Io { path: folder.to_owned(), source };
+        std::fs::create_dir_all(folder).map_err(io)?;
+    }
     let fetched =
         release_assets::extract_member(wheel, pinned.member, pinned.sha256, &path, &Limits::default())?;
     Ok(Installed { path, fetched })
@@ -237,7 +246,7 @@ pub fn fetch(say: &mut dyn FnMut(&str)) -> Result<Installed, FetchError> {
 fn pip_download(platform: &str, target: &Path) -> Result<(), FetchError> {
     let package = format!("onnxruntime=={PINNED_VERSION}");
     let launchers: [&[&str]; 3] = [&["python3", "-m", "pip"], &["pip"], &["python", "-m", "pip"]];
-    let mut last = FetchError::NoPip;
+    let mut reasons: Vec<String> = Vec::new();
     for launcher in launchers {
         let [program, rest @ ..] = launcher else { continue };
         let mut command = Command::new(program);
@@ -253,9 +262,18 @@ fn pip_download(platform: &str, target: &Path) -> Result<(), FetchError> {
                 let lines = text.lines().rev().filter(|l| !l.trim().is_empty()).take(2);
                 let mut lines: Vec<&str> = lines.collect();
                 lines.reverse();
-                last = FetchError::Pip { reason: lines.join(" / ") };
+                let reason = lines.join(" / ");
+                // A Python without pip says nothing about the package; a pip that failed would fail again.
+                let no_pip = reason.contains("No module named pip");
+                reasons.push(format!("{}: {reason}", launcher.join(" ")));
+                if !no_pip {
+                    break;
+                }
             }
         }
     }
-    Err(last)
+    if reasons.is_empty() {
+        return Err(FetchError::NoPip);
+    }
+    Err(FetchError::Pip { reason: reasons.join("; ") })
 }

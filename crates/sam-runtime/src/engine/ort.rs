@@ -14,7 +14,7 @@ use ort::{
 
 use super::{
     Engine, EngineInfo, EngineKind, EngineOptions, Session,
-    onnxruntime::{Candidate, Origin, candidates, is_pinned},
+    onnxruntime::{Candidate, Origin, candidates, is_pinned, library_name},
 };
 use crate::{Error, Result, Tensor, error::LibraryProblem};
 
@@ -55,7 +55,7 @@ fn load(asked: Option<&Path>) -> Result<(Environment, PathBuf, String)> {
                 Err(problem) if named => {
                     return Err(Error::Library { path: candidate.path.clone(), problem });
                 }
-                Err(problem) => tried.push(format!("{}: {problem}", candidate.path.display())),
+                Err(problem) => tried.push((candidate.path.clone(), problem)),
             }
         }
         let Some(found) = loaded.as_ref() else { continue };
@@ -71,19 +71,23 @@ fn load(asked: Option<&Path>) -> Result<(Environment, PathBuf, String)> {
                 return Err(Error::Library { path: found.path.clone(), problem });
             }
             Err(reason) => {
-                tried.push(format!("{} does not start ({reason})", found.path.display()));
+                tried.push((found.path.clone(), LibraryProblem::Broken(reason.clone())));
                 break;
             }
         }
     }
-    Err(Error::EngineUnavailable {
-        engine: EngineKind::OnnxRuntime,
-        reason: format!(
-            "its library was not found ({}); `cargo run --example fetch_runtime` fetches it, or set ORT_DYLIB_PATH",
-            tried.join("; ")
-        ),
-    })
+    // Where there is nothing at all, the places need no names.
+    let wrong = tried.iter().filter(|(_, problem)| !matches!(problem, LibraryProblem::Missing));
+    let wrong: Vec<String> = wrong.map(|(path, problem)| format!("{}: {problem}", path.display())).collect();
+    let reason = if wrong.is_empty() {
+        format!("its library was not found; {HOW_TO_GET}")
+    } else {
+        format!("no usable library was found ({}); {HOW_TO_GET}", wrong.join("; "))
+    };
+    Err(Error::EngineUnavailable { engine: EngineKind::OnnxRuntime, reason, tried })
 }
+
+const HOW_TO_GET: &str = "`cargo run --example fetch_runtime` fetches it, or set ORT_DYLIB_PATH";
 
 fn same_file(a: &Path, b: &Path) -> bool {
     match (a.canonicalize(), b.canonicalize()) {
@@ -109,7 +113,7 @@ fn find_and_start(candidate: &Candidate) -> Result<Loaded, LibraryProblem> {
     // A library that answers with null makes the binding panic: that is this library's fault, not the program's.
     let builder = catch_unwind(|| ort::init_from(&path))
         .map_err(|_| LibraryProblem::Broken("it gives no interface".to_owned()))?
-        .map_err(|error| problem(&error))?;
+        .map_err(|error| problem(&error, candidate.origin))?;
     let version = catch_unwind(|| version(&path)).unwrap_or_default();
     let start = AssertUnwindSafe(|| builder.with_name("sam-runtime").with_telemetry(false).build());
     let started = match catch_unwind(start) {
@@ -119,13 +123,20 @@ fn find_and_start(candidate: &Candidate) -> Result<Loaded, LibraryProblem> {
     Ok(Loaded { path: candidate.path.clone(), started })
 }
 
-fn problem(error: &ort::LoadDynamicError) -> LibraryProblem {
+fn problem(error: &ort::LoadDynamicError, origin: Origin) -> LibraryProblem {
     use ort::LoadDynamicError as E;
     match error {
         E::Dlopen { error, .. } => {
             // The system's own words are one level down.
             let reason =
                 std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+            // A bare name that no folder of the system's has; each system says so in its own way.
+            let nowhere =
+                ["No such file", "no such file", "could not be found", "not found", "image not found"];
+            let itself = cfg!(windows) || reason.contains(&library_name());
+            if origin == Origin::System && itself && nowhere.iter().any(|words| reason.contains(words)) {
+                return LibraryProblem::Missing;
+            }
             LibraryProblem::NotALibrary(reason)
         }
         E::MissingApi { .. } => LibraryProblem::NotOnnxRuntime,

@@ -2,10 +2,11 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, HashMap},
     fs::File,
-    io::Read,
+    io::Read as _,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::Arc,
+    time::SystemTime,
 };
 
 use ndarray::{ArrayD, IxDyn};
@@ -29,8 +30,16 @@ pub(super) struct RtenEngine {
 
 struct Sidecars {
     options: ModelOptions,
-    /// Bytes that were read of each, from its start.
-    read: HashMap<String, u64>,
+    /// What was read of each.
+    read: HashMap<String, Read>,
+}
+
+/// Bytes from a sidecar's start, and the file they are of.
+#[derive(Debug)]
+struct Read {
+    end: u64,
+    length: u64,
+    modified: Option<SystemTime>,
 }
 
 impl std::fmt::Debug for Sidecars {
@@ -68,18 +77,23 @@ impl Engine for RtenEngine {
                 *needed = end.max(*needed);
             }
             for (location, end) in needed {
-                if known.read.get(&location).is_none_or(|read| *read < end) {
-                    let path = folder.join(&location);
-                    let io = |source| Error::Io { path: path.clone(), source };
+                let path = folder.join(&location);
+                let io = |source| Error::Io { path: path.clone(), source };
+                let file = File::open(&path).map_err(io)?;
+                let (length, modified) = file.metadata().map(|m| (m.len(), m.modified().ok())).map_err(io)?;
+                // Weights that were written anew since belong to another model.
+                let same =
+                    |read: &Read| read.end >= end && read.length == length && read.modified == modified;
+                if !known.read.get(&location).is_some_and(same) {
                     let mut bytes = Vec::new();
-                    File::open(&path).map_err(io)?.take(end).read_to_end(&mut bytes).map_err(io)?;
+                    file.take(end).read_to_end(&mut bytes).map_err(io)?;
                     known.options.external_data(&location, bytes);
-                    known.read.insert(location, end);
+                    known.read.insert(location, Read { end, length, modified });
                 }
             }
             known.options.clone()
         };
-        if let Some(objection) = objection(model) {
+        if let Some(objection) = objection(model, folder)? {
             let what =
                 format!("it would compute {objection} in another way than ONNX says; use ONNX Runtime");
             return Err(load(what));

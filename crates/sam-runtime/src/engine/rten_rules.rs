@@ -1,13 +1,18 @@
 //! What rten 0.27 takes without a word and computes in another way than ONNX says, found by running both engines and
 //! ONNX's reference evaluator on small graphs. Such a graph is refused: its masks would be wrong without an error.
 
-use onnx_graph::{ElementType, Model, Node};
+use std::{collections::BTreeSet, path::Path};
 
-/// The first reason why rten must not run a model.
-pub(super) fn objection(model: &Model) -> Option<String> {
+use onnx_graph::{ElementType, Model, Node, Result};
+
+/// The first reason why rten must not run a model whose sidecars are in `folder`.
+pub(super) fn objection(model: &Model, folder: &Path) -> Result<Option<String>> {
     let opset = model.opset("").unwrap_or_default();
     let by_node = model.nodes().into_iter().find_map(|node| node_objection(node, opset));
-    by_node.or_else(|| type_objection(model)).or_else(|| integer_objection(model))
+    if let Some(found) = by_node.or_else(|| type_objection(model)) {
+        return Ok(Some(found));
+    }
+    integer_objection(model, folder)
 }
 
 fn node_objection(node: Node<'_>, opset: i64) -> Option<String> {
@@ -37,10 +42,31 @@ fn type_objection(model: &Model) -> Option<String> {
     model.element_types().into_iter().find(|t| !known.contains(t)).map(|t| format!("values of type {t}"))
 }
 
-/// 64-bit integers are cut to 32 bits, which only `Slice`, whose ends exporters write as "very large", survives.
-fn integer_objection(model: &Model) -> Option<String> {
-    let wide = model.wide_integers();
-    let users = model.nodes().into_iter().filter(|n| n.op_type() != "Slice");
-    let mut used = users.flat_map(|n| n.inputs().filter(|i| wide.contains(i)).map(move |i| (n.op_type(), i)));
-    used.next().map(|(op, name)| format!("the integer constant `{name}`, beyond 32 bits, in {op}"))
+/// 64-bit integers are cut to 32 bits. Only the starts, ends and steps of `Slice` survive that: exporters write "to the end"
+/// as a very large number. Operators that merely arrange numbers hand the question on to who uses them.
+fn integer_objection(model: &Model, folder: &Path) -> Result<Option<String>> {
+    let mut wide: BTreeSet<&str> = model.wide_integers(folder)?;
+    let nodes = model.nodes();
+    // Nodes stand in an order in which each value is given before it is used.
+    for node in &nodes {
+        let arranges = matches!(node.op_type(), "Identity" | "Unsqueeze" | "Squeeze" | "Concat" | "Reshape");
+        for (place, input) in node.inputs().enumerate() {
+            if !wide.contains(input) {
+                continue;
+            }
+            match node.op_type() {
+                "Slice" if place > 0 => {}
+                "Reshape" if place > 0 => return Ok(Some(too_wide(input, node.op_type()))),
+                _ if arranges => wide.extend(node.outputs()),
+                op => return Ok(Some(too_wide(input, op))),
+            }
+        }
+    }
+    let outputs = model.outputs();
+    let given = outputs.iter().find(|port| wide.contains(port.name.as_str()));
+    Ok(given.map(|port| too_wide(&port.name, "an output")))
+}
+
+fn too_wide(name: &str, op: &str) -> String {
+    format!("the integer constant `{name}`, beyond 32 bits, in {op}")
 }

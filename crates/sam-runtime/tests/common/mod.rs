@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use image::{Rgb, RgbImage};
 use ndarray::ArrayView2;
-use onnx_graph::{Attribute, Dim, ElementType::Float32, GraphBuilder, Weight};
+use onnx_graph::{
+    Attribute, Dim,
+    ElementType::{self, Float32},
+    GraphBuilder, Weight,
+};
 use sam_runtime::{
     Segmenter,
     engine::{EngineChoice, onnxruntime},
@@ -73,14 +77,28 @@ pub enum Decoder {
 
 /// Writes an encoder/decoder pair with its metadata in the publisher's form.
 pub fn write_model(folder: &Path, encoder: Encoder, decoder: Decoder, slots: u64) {
-    encoder_graph(encoder, slots, folder);
+    write_model_with_labels(folder, encoder, decoder, slots, Float32);
+}
+
+/// The same with labels of another type.
+pub fn write_model_with_labels(
+    folder: &Path,
+    encoder: Encoder,
+    decoder: Decoder,
+    slots: u64,
+    label_type: ElementType,
+) {
+    encoder_graph(encoder, slots, label_type, folder);
     decoder_graph(decoder, slots, folder);
-    let port = |shape: &[u64], more: &str| format!(r#"{{"shape": {shape:?}, "dtype": "float32"{more}}}"#);
+    let typed = |shape: &[u64], element_type: ElementType, more: &str| {
+        format!(r#"{{"shape": {shape:?}, "dtype": "{element_type}"{more}}}"#)
+    };
+    let port = |shape: &[u64], more: &str| typed(shape, Float32, more);
     let image = port(
         &[1, 3, SIDE, SIDE],
         r#", "io_type": "image", "value_range": [0.0, 1.0], "image_metadata": {"color_format": "rgb"}"#,
     );
-    let (points, labels) = (port(&[1, slots, 2], ""), port(&[1, slots], ""));
+    let (points, labels) = (port(&[1, slots, 2], ""), typed(&[1, slots], label_type, ""));
     let (features, sparse) = (port(&[1, 3, SIDE, SIDE], ""), port(&[1, slots, 3], ""));
     let metadata = format!(
         r#"{{"model_files": {{
@@ -95,11 +113,13 @@ fn dims<const N: usize>(sizes: [u64; N]) -> [Dim; N] {
     sizes.map(Dim::Static)
 }
 
-fn encoder_graph(kind: Encoder, slots: u64, folder: &Path) {
+fn encoder_graph(kind: Encoder, slots: u64, label_type: ElementType, folder: &Path) {
+    let to_float = [("to", Attribute::Int(i64::from(Float32.to_onnx())))];
     let mut graph = GraphBuilder::new("encoder")
         .input("image", Float32, dims([1, 3, SIDE, SIDE]))
         .input("unnorm_coords", Float32, dims([1, slots, 2]))
-        .input("labels", Float32, dims([1, slots]))
+        .input("labels", label_type, dims([1, slots]))
+        .node_with("Cast", ["labels"], ["float_labels"], to_float)
         .weight("last", Weight::int64([1], &[2]))
         .weight("none", Weight::float32([1], &[-1.0]))
         .weight("zero", Weight::float32([], &[0.0]))
@@ -107,17 +127,17 @@ fn encoder_graph(kind: Encoder, slots: u64, folder: &Path) {
     let label = if kind == Encoder::NegativesAbsent {
         graph = graph
             .weight("one", Weight::float32([1], &[1.0]))
-            .node("Equal", ["labels", "one"], ["positive"])
+            .node("Equal", ["float_labels", "one"], ["positive"])
             .node("Where", ["positive", "one", "none"], ["kind"]);
         "kind"
     } else if kind == Encoder::NegativesInert {
         graph = graph
-            .node("Equal", ["labels", "none"], ["absent"])
+            .node("Equal", ["float_labels", "none"], ["absent"])
             .weight("one", Weight::float32([1], &[1.0]))
             .node("Where", ["absent", "none", "one"], ["kind"]);
         "kind"
     } else {
-        "labels"
+        "float_labels"
     };
     if kind == Encoder::NegativesAbsent {
         // The place of a click that is none is nowhere, as that of padding.
@@ -251,7 +271,7 @@ pub fn open(
     (Segmenter::builder().engine(engine).open(folder.path()).unwrap(), folder)
 }
 
-/// Mean position of a mask's pixels, as pixel coordinates (the centre of the top left pixel is 0.5, 0.5).
+/// Mean position of a mask's pixels in pixels from the image's left and top edge: half a pixel more than clicks count.
 pub fn centroid(mask: ArrayView2<'_, bool>) -> (f64, f64) {
     let inside: Vec<_> = mask.indexed_iter().filter(|(_, m)| **m).map(|(at, _)| at).collect();
     let mean = |sum: f64| sum / inside.len() as f64 + 0.5;
