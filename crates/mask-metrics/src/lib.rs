@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use ndarray;
 use ndarray::{ArrayView2, Zip};
 
 /// Number of pixels that belong to the mask.
@@ -11,6 +12,7 @@ pub fn area(mask: ArrayView2<'_, bool>) -> usize {
 
 /// The smallest rectangle around a mask, in whole pixels of the mask's image: x to the right, y down, from the top left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct BoundingBox {
     /// Leftmost column of the mask.
     pub x: usize,
@@ -51,6 +53,7 @@ pub fn bounding_box(mask: ArrayView2<'_, bool>) -> Option<BoundingBox> {
 
 /// How many pixels two masks have alone and in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Agreement {
     /// Pixels of both masks.
     pub intersection: usize,
@@ -82,6 +85,7 @@ impl Agreement {
 /// Two masks do not have the same size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("masks of {}x{} and {}x{} pixels cannot be compared", first.1, first.0, second.1, second.0)]
+#[non_exhaustive]
 pub struct SizeMismatch {
     /// Height and width of the first mask.
     pub first: (usize, usize),

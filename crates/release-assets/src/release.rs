@@ -135,9 +135,9 @@ impl Release {
     }
 }
 
-/// Case counts: `x.ONNX` is not what the publisher writes.
+/// In any case of letters: what may be run as a graph is recorded and checked as one.
 pub(crate) fn is_graph(path: &str) -> bool {
-    Path::new(path).extension().is_some_and(|extension| extension == "onnx")
+    Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
 }
 
 pub(crate) fn is_metadata(path: &str) -> bool {
