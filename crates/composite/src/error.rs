@@ -195,6 +195,9 @@ pub enum Rule {
         "neither an image encoder (one input of rank 4) nor fed by one (no port in common with an encoder)"
     )]
     NoRole,
+    /// Encoder and decoder lie in two folders, one of which holds further graphs.
+    #[error("it is in another folder than {0}, and they are not the only graphs there")]
+    Folder(String),
     /// Encoder and decoder are kept in different precisions.
     #[error("its precision is not that of {0}")]
     Precision(String),

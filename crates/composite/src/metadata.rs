@@ -74,6 +74,9 @@ struct Tensor {
 #[derive(Debug, Deserialize)]
 struct ImageMetadata {
     color_format: Option<String>,
+    /// Whatever else is said of the picture, which would have to be followed.
+    #[serde(flatten)]
+    other: BTreeMap<String, serde_json::Value>,
 }
 
 /// Reads `metadata.json` beside the encoder and holds it against both graphs.
@@ -214,6 +217,9 @@ fn image_contract(name: &str, tensor: &Tensor) -> Result<Preprocessing, Metadata
         return Err(unsupported(found, "[0.0, 1.0]"));
     }
     let color = tensor.image_metadata.as_ref().and_then(|m| m.color_format.as_deref()).unwrap_or("rgb");
+    if let Some(key) = tensor.image_metadata.as_ref().and_then(|m| m.other.keys().next()) {
+        return Err(unsupported(format!("`{key}` in its image_metadata"), "color_format alone"));
+    }
     if color != "rgb" {
         return Err(unsupported(format!("the color format {color}"), "rgb"));
     }

@@ -43,10 +43,11 @@ pub fn select(
     // The listing's order must not even show in the reason that is given.
     let mut graphs: Vec<&GraphFile> = graphs.iter().collect();
     graphs.sort_by(|a, b| a.path.cmp(&b.path));
+    let crowded = crowded_folders(&graphs, &unreadable);
     let mut fitting: Vec<(Rank, Pair)> = Vec::new();
-    let mut rejected = unreadable;
+    let mut rejected = unreadable.clone();
     for &graph in &graphs {
-        match judge(graph, &graphs, precisions) {
+        match judge(graph, &graphs, precisions, &crowded) {
             Ok(pairs) => fitting.extend(pairs),
             Err(rule) => rejected.push(reject(graph, rule)),
         }
@@ -78,6 +79,7 @@ fn judge(
     graph: &GraphFile,
     all: &[&GraphFile],
     precisions: &[PrecisionClass],
+    crowded: &HashSet<&Path>,
 ) -> Result<Vec<(Rank, Pair)>, Rule> {
     for ports in [&graph.inputs, &graph.outputs] {
         let mut names = HashSet::new();
@@ -89,32 +91,45 @@ fn judge(
         return Err(Rule::NotAskedFor(graph.precision));
     };
     let Some(image) = image_input(&graph.inputs) else {
-        return Err(as_decoder(graph, all).unwrap_or(Rule::NoRole));
+        return Err(as_decoder(graph, all, crowded).unwrap_or(Rule::NoRole));
     };
     let mut pairs = Vec::new();
     for decoder in all.iter().filter(|d| d.path != graph.path && !shared_ports(graph, d).is_empty()) {
         // What is wrong with a decoder is said in its own entry.
-        if let Ok(pair) = join(graph, decoder, image) {
+        if let Ok(pair) = join(graph, decoder, image, crowded) {
             pairs.push(((preference, graph.quantized), pair));
         }
     }
     if pairs.is_empty() {
         // A decoder may have a single input of rank 4 too: the embedding.
-        return Err(as_decoder(graph, all).unwrap_or(Rule::Alone));
+        return Err(as_decoder(graph, all, crowded).unwrap_or(Rule::Alone));
     }
     Ok(pairs)
 }
 
 /// Why a graph is not the decoder of an encoder that it has a port in common with (the first one); `None` where there is
 /// no such encoder.
-fn as_decoder(graph: &GraphFile, all: &[&GraphFile]) -> Option<Rule> {
+fn as_decoder(graph: &GraphFile, all: &[&GraphFile], crowded: &HashSet<&Path>) -> Option<Rule> {
     all.iter().filter(|e| e.path != graph.path).find_map(|encoder| {
         let image = image_input(&encoder.inputs)?;
         if shared_ports(encoder, graph).is_empty() {
             return None;
         }
-        join(encoder, graph, image).err()
+        join(encoder, graph, image, crowded).err()
     })
+}
+
+/// Folders with several graphs, unreadable ones included. Such a folder is a publication of its own: half of one and half of
+/// another would fit each other's ports and not each other's weights.
+fn crowded_folders<'g>(graphs: &[&'g GraphFile], unreadable: &'g [Rejection]) -> HashSet<&'g Path> {
+    let unreadable = unreadable.iter().map(|rejection| rejection.path.parent().unwrap_or(Path::new("")));
+    let mut seen = HashSet::new();
+    graphs
+        .iter()
+        .map(|graph| graph.folder())
+        .chain(unreadable)
+        .filter(|folder| !seen.insert(*folder))
+        .collect()
 }
 
 /// The only input of rank 4 that holds no points.
@@ -130,8 +145,17 @@ fn shared_ports<'g>(encoder: &'g GraphFile, decoder: &GraphFile) -> Vec<&'g Port
 }
 
 /// Joins two graphs, or names the first rule that forbids it. Rules are worded from the decoder's side.
-fn join(encoder: &GraphFile, decoder: &GraphFile, image: &Port) -> Result<Pair, Rule> {
+fn join(
+    encoder: &GraphFile,
+    decoder: &GraphFile,
+    image: &Port,
+    crowded: &HashSet<&Path>,
+) -> Result<Pair, Rule> {
     let encoder_name = encoder.file_name();
+    let apart = encoder.folder() != decoder.folder();
+    if apart && [encoder, decoder].iter().any(|graph| crowded.contains(graph.folder())) {
+        return Err(Rule::Folder(encoder_name));
+    }
     if encoder.precision != decoder.precision {
         return Err(Rule::Precision(encoder_name));
     }

@@ -103,3 +103,47 @@ fn a_folder_that_is_no_model() {
     let error = Composite::open(folder.path()).unwrap_err();
     assert!(matches!(error, Error::TooManyFiles { limit: 20_000, .. }), "{error:?}");
 }
+
+/// Two publications of which each lacks a half are not one: the halves fit each other's ports and not each other's weights.
+#[test]
+fn halves_of_two_publications_are_not_joined() {
+    let pair = Release::new(encoder(), decoder());
+    let read = |name: &str| std::fs::read(pair.dir.path().join(name)).unwrap();
+    let (encoder, decoder, metadata) = (read("encoder.onnx"), read("decoder.onnx"), read("metadata.json"));
+    let place = |files: &[(&str, &[u8])]| {
+        let folder = empty_files(&[]);
+        for (name, bytes) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        folder
+    };
+    let torn = place(&[
+        ("v1/encoder.onnx", &encoder),
+        ("v1/metadata.json", &metadata),
+        ("v1/decoder.onnx", b"torn"),
+        ("v2/decoder.onnx", &decoder),
+        ("v2/encoder.onnx", b"torn"),
+    ]);
+    let error = Composite::open(torn.path()).unwrap_err();
+    assert!(error.to_string().contains("in another folder than encoder.onnx"), "{error}");
+    // A good one beside a torn copy of it is good.
+    let beside = place(&[
+        ("encoder.onnx", &encoder),
+        ("metadata.json", &metadata),
+        ("decoder.onnx", &decoder),
+        ("copy/encoder.onnx", &encoder),
+        ("copy/decoder.onnx", b"torn"),
+    ]);
+    let composite = Composite::open(beside.path()).unwrap();
+    assert_eq!(composite.pair().encoder.path, beside.path().join("encoder.onnx"));
+    assert_eq!(composite.skipped().len(), 1);
+    // A folder for each of the two is a publication too.
+    let apart = place(&[
+        ("encoder/model.onnx", &encoder),
+        ("encoder/metadata.json", &metadata),
+        ("decoder/model.onnx", &decoder),
+    ]);
+    assert!(Composite::open(apart.path()).is_ok());
+}

@@ -116,6 +116,15 @@ pub enum ExternalDataRule {
     /// The location is the model file itself.
     #[error("the location is the model itself")]
     IsTheModel,
+    /// A key is there twice: readers differ in which one counts.
+    #[error("`{key}` is given twice")]
+    RepeatedKey {
+        /// The key.
+        key: String,
+    },
+    /// The tensor holds bytes in the model as well: readers differ in which ones count.
+    #[error("the model holds bytes of it as well")]
+    InlineToo,
     /// `offset` or `length` is not a non-negative integer.
     #[error("`{key}` is `{value}`, not a non-negative integer")]
     BadNumber {

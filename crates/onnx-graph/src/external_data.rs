@@ -20,8 +20,10 @@ pub(crate) const EXTERNAL: i32 = 1;
 pub struct ExternalTensor {
     /// The tensor's name; empty for a nameless tensor in an attribute.
     pub tensor: String,
-    /// The sidecar as written, with `/` between components, relative to the model's folder.
+    /// The sidecar, with `/` between components, relative to the model's folder.
     pub location: String,
+    /// The same as the model has it, perhaps with `\` between components.
+    pub written: String,
     /// First byte in the sidecar.
     pub offset: u64,
     /// Bytes, by the tensor's dims and element type.
@@ -106,18 +108,30 @@ fn error(graph: &Path, tensor: &str, location: &str, rule: ExternalDataRule) -> 
 }
 
 fn read_entry(tensor: &TensorProto, graph: &Path) -> Result<ExternalTensor> {
-    let (mut location, mut offset, mut length) = (String::new(), None, None);
-    // The last entry wins where a key is repeated, as in ONNX's own reader. Unknown keys (`checksum`) are left alone.
+    let (mut location, mut written, mut offset, mut length) = (String::new(), String::new(), None, None);
+    let mut repeated = None;
+    let mut seen = HashSet::new();
+    // Unknown keys (`checksum`) are left alone.
     for entry in &tensor.external_data {
         let value = entry.value.as_deref().unwrap_or_default();
-        match entry.key.as_deref().unwrap_or_default() {
-            "location" => location = value.replace('\\', "/"),
+        let key = entry.key.as_deref().unwrap_or_default();
+        if !seen.insert(key) {
+            repeated = Some(key);
+        }
+        match key {
+            "location" => (location, written) = (value.replace('\\', "/"), value.to_owned()),
             "offset" => offset = Some(value),
             "length" => length = Some(value),
             _ => {}
         }
     }
     let fail = |rule| error(graph, tensor_name(tensor), &location, rule);
+    if let Some(key) = repeated {
+        return Err(fail(ExternalDataRule::RepeatedKey { key: key.to_owned() }));
+    }
+    if tensors::holds_bytes(tensor) {
+        return Err(fail(ExternalDataRule::InlineToo));
+    }
     if location.is_empty() {
         return Err(fail(ExternalDataRule::NoLocation));
     }
@@ -134,7 +148,8 @@ fn read_entry(tensor: &TensorProto, graph: &Path) -> Result<ExternalTensor> {
     {
         return Err(fail(ExternalDataRule::WrongLength { expected, found }));
     }
-    Ok(ExternalTensor { tensor: tensor_name(tensor).to_owned(), location, offset, length: expected })
+    let tensor = tensor_name(tensor).to_owned();
+    Ok(ExternalTensor { tensor, location, written, offset, length: expected })
 }
 
 /// True for a relative path of plain components, without drives, streams or NUL, on every operating system alike.

@@ -106,7 +106,8 @@ impl Model {
                 found.insert(tensor_name(tensor));
             }
         }
-        for node in self.nodes().into_iter().filter(|n| n.op_type() == "Constant") {
+        for node in self.nodes().into_iter().filter(|n| matches!(n.op_type(), "Constant" | "ConstantOfShape"))
+        {
             for attribute in &node.proto.attribute {
                 let numbers = attribute.i.into_iter().chain(attribute.ints.iter().copied());
                 let tensor = attribute.t.as_option().map_or(Ok(false), |tensor| is_wide(tensor, folder))?;

@@ -91,3 +91,14 @@ pub(crate) fn check_nesting(model: &ModelProto, limit: usize) -> Result<()> {
     }
     Ok(())
 }
+
+/// Whether a tensor has its elements, or some of them, in the model itself.
+pub(crate) fn holds_bytes(tensor: &TensorProto) -> bool {
+    tensor.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())
+        || !tensor.float_data.is_empty()
+        || !tensor.double_data.is_empty()
+        || !tensor.int32_data.is_empty()
+        || !tensor.int64_data.is_empty()
+        || !tensor.uint64_data.is_empty()
+        || !tensor.string_data.is_empty()
+}

@@ -20,11 +20,14 @@ pub struct Dependences<'m> {
 }
 
 impl<'m> Dependences<'m> {
-    /// Indexes the main graph. Fails with [`Error::DefinedTwice`] where two nodes produce one value, or a node
-    /// produces an input or initializer.
+    /// Indexes the main graph. Fails with [`Error::DefinedTwice`] where two nodes produce one value, a node produces an
+    /// input or initializer, or two initializers or inputs have one name: engines would each choose another.
     pub fn new(model: &'m Model) -> Result<Self> {
         let graph = model.graph();
-        let initializers: HashSet<&str> = initializer_names(graph).collect();
+        let mut initializers = HashSet::new();
+        if let Some(twice) = initializer_names(graph).find(|name| !initializers.insert(*name)) {
+            return Err(Error::DefinedTwice { name: twice.to_owned() });
+        }
         let inputs: BTreeSet<&str> =
             graph.input.iter().map(port_name).filter(|n| !initializers.contains(n)).collect();
         let mut producer = HashMap::new();

@@ -145,3 +145,15 @@ fn values_that_nothing_gives() {
         assert!(matches!(&error, Error::UnknownValue { name } if name == missing), "{error:?}");
     }
 }
+
+/// Engines choose one or the other: the model does not say which.
+#[test]
+fn two_initializers_of_one_name() {
+    let model = graph(&["x"])
+        .weight("w", Weight::float32([1], &[0.0]))
+        .weight("w", Weight::float32([1], &[1.0]))
+        .node("Add", ["x", "w"], ["y"])
+        .build();
+    let error = Dependences::new(&model).unwrap_err();
+    assert!(matches!(&error, Error::DefinedTwice { name } if name == "w"), "{error:?}");
+}

@@ -23,6 +23,10 @@ impl Lock {
         mut tick: impl FnMut() -> Result<()>,
     ) -> Result<Self> {
         let none = Self { held: None };
+        // Opening a pipe would wait for its other end.
+        if std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Ok(none);
+        }
         let Ok(file) = OpenOptions::new().write(true).create(true).truncate(false).open(path) else {
             return Ok(none);
         };
