@@ -34,6 +34,18 @@ pub enum Error {
     /// A graph could not be encoded for the engine.
     #[error("a graph cannot be prepared for the engine")]
     Graph(#[from] onnx_graph::Error),
+    /// The decoder gives probabilities, it seems: everything would be inside of the mask.
+    #[error(
+        "all values of `{port}` lie between {least} and {most}: these are probabilities, and logits are needed"
+    )]
+    Probabilities {
+        /// The masks' port.
+        port: String,
+        /// The smallest value.
+        least: f32,
+        /// The largest value.
+        most: f32,
+    },
     /// The engine asked for is not there.
     #[error("the engine {engine} is not available: {reason}")]
     EngineUnavailable {

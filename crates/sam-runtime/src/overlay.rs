@@ -5,9 +5,11 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::{Click, Label};
 
-const TINT: [f32; 3] = [30.0, 136.0, 255.0];
+const TINT: [f32; 3] = [255.0, 0.0, 170.0];
 const POSITIVE: [f32; 3] = [46.0, 204.0, 64.0];
 const NEGATIVE: [f32; 3] = [235.0, 52.0, 52.0];
+/// Half the width of the outline at most, in pixels.
+const MAX_LINE: f32 = 6.0;
 const WHITE: [f32; 3] = [255.0; 3];
 const BLACK: [f32; 3] = [0.0; 3];
 
@@ -23,12 +25,13 @@ pub fn mask_image(mask: ArrayView2<'_, bool>) -> GrayImage {
 
 /// The photograph with the mask tinted and outlined and every click marked: green for positive, red for negative.
 ///
-/// Lines and markers grow with the photograph, so that they look alike at every size. Pixels of the mask beyond the
+/// Lines and markers grow with the photograph, so that they look alike at every usual size. Pixels of the mask beyond the
 /// photograph, or the other way round, are left as they are; clicks outside draw what reaches inside.
 pub fn overlay(photo: &RgbImage, mask: ArrayView2<'_, bool>, clicks: &[Click]) -> RgbImage {
     let mut out = photo.clone();
     let short = out.width().min(out.height()) as f32;
-    let line = (short / 300.0).max(1.0);
+    // Beyond that, wide lines would take longer to draw than the mask to find.
+    let line = (short / 300.0).clamp(1.0, MAX_LINE);
     for ((y, x), inside) in mask.indexed_iter() {
         if let Some(pixel) = out.get_pixel_mut_checked(x as u32, y as u32) {
             // What is not meant steps back a little.

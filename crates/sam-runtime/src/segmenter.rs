@@ -263,7 +263,13 @@ impl Segmenter {
         if masks.is_empty() {
             return Err(wrong);
         }
-        let logits = masks.into_dimensionality().map_err(|_| wrong)?;
+        let logits: Array2<f32> = masks.into_dimensionality().map_err(|_| wrong)?;
+        let ends = (f32::INFINITY, f32::NEG_INFINITY);
+        let (least, most) = logits.iter().fold(ends, |(least, most), &v| (least.min(v), most.max(v)));
+        // Probabilities are all inside: no logits of a mask lie between 0 and 1 throughout.
+        if least >= 0.0 && least < most && most <= 1.0 {
+            return Err(Error::Probabilities { port: pair.masks.clone(), least, most });
+        }
         Ok((logits, score))
     }
 }

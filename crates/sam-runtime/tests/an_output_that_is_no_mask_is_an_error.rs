@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Decoder, Encoder, engines, open};
+use common::{Decoder, Encoder, engines, open, red_rectangle};
 use image::RgbImage;
 use sam_runtime::{Click, Error};
 
@@ -36,5 +36,19 @@ fn several_masks_are_refused_with_their_shape() {
         let embeddings = segmenter.encode(&RgbImage::new(20, 20)).unwrap();
         let error = segmenter.segment(&embeddings, [Click::positive(1.0, 1.0)]).unwrap_err();
         assert!(matches!(&error, Error::MaskShape { masks, .. } if masks == &[1, 3, 64, 64]), "{error:?}");
+    }
+}
+
+/// However they were made (here: the picture's own red, from 0 to 1), values between 0 and 1 throughout are no logits.
+#[test]
+fn values_that_look_like_probabilities_are_refused() {
+    for engine in engines() {
+        let (segmenter, _folder) = open(Encoder::Faithful, Decoder::Share, 2, engine);
+        let embeddings = segmenter.encode(&red_rectangle(64, 64, [8, 8, 16, 16])).unwrap();
+        let error = segmenter.segment(&embeddings, Click::positive(10.0, 10.0)).unwrap_err();
+        assert!(
+            matches!(&error, Error::Probabilities { port, least, most } if port == "masks" && *least >= 0.0 && *most <= 1.0),
+            "{error:?}"
+        );
     }
 }

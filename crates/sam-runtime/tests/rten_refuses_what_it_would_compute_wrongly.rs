@@ -33,6 +33,18 @@ fn model(opset: i64, nodes: impl FnOnce(GraphBuilder) -> GraphBuilder) -> Model 
     nodes(graph).output("y", Float32, ["?".into(), "?".into(), "?".into(), "?".into()]).build()
 }
 
+/// One operator without attributes, of one input.
+fn operator(op: &'static str) -> Model {
+    model(17, move |g| g.node(op, ["x"], ["y"]))
+}
+
+fn reduce_mean(noop: i64) -> Model {
+    model(18, move |g| {
+        let attributes = [("keepdims", Attribute::Int(1)), ("noop_with_empty_axes", Attribute::Int(noop))];
+        g.node_with("ReduceMean", ["x"], ["y"], attributes)
+    })
+}
+
 fn text(word: &str) -> Attribute {
     Attribute::Text(word.to_owned())
 }
@@ -115,6 +127,10 @@ fn each_objection_names_what_it_is_about() {
         (cast(ElementType::Float64), "values of type float64"),
         (cast(ElementType::Float16), "values of type float16"),
         (wide(false), "the integer constant `big`, beyond 32 bits, in Add"),
+        (operator("Softplus"), "Softplus, which was not found to agree,"),
+        (operator("ReduceL2"), "ReduceL2, which was not found to agree,"),
+        (reduce_mean(1), "ReduceMean with noop_with_empty_axes"),
+        (cast(ElementType::Uint8), "Cast to 8-bit integers"),
         (wide_by_detour(true), "the integer constant `ends`, beyond 32 bits, in Cast"),
     ] {
         let error = load(EngineChoice::Rten, &model).unwrap_err();
@@ -135,6 +151,8 @@ fn their_neighbours_run_and_agree() {
         cast(ElementType::Int32),
         wide(true),
         wide_by_detour(false),
+        reduce_mean(0),
+        operator("Softsign"),
     ] {
         let x =
             Tensor::F32(ArrayD::from_shape_fn(vec![1, 1, 4, 4], |i| (i[2] * 4 + i[3]) as f32 * 0.3 - 2.0));

@@ -205,6 +205,19 @@ fn unavailable(engine: EngineKind, reason: String) -> Error {
     Error::EngineUnavailable { engine, reason, tried: Vec::new() }
 }
 
+/// Refuses sidecars that an engine would look for elsewhere than where they were checked: a backslash parts folders here, on
+/// every system, and is a letter of the name to engines on most.
+fn check_locations(model: &Model, folder: &Path, fail: impl Fn(String) -> Error) -> Result<()> {
+    let tensors = onnx_graph::external_data::list(model, folder)?;
+    match tensors.iter().find(|tensor| tensor.written.contains('\\')) {
+        Some(tensor) => Err(fail(format!(
+            "the location `{}` of `{}` has a backslash, which engines read in other ways; save the model with `/`",
+            tensor.written, tensor.tensor
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Runs a session with its inputs and outputs held against the ports.
 pub(crate) fn run_checked(
     session: &dyn Session,

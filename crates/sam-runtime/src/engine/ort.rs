@@ -167,6 +167,7 @@ impl Engine for OrtEngine {
     fn load(&self, model: &Model, folder: &Path, name: &str) -> Result<Box<dyn Session>> {
         let fail =
             |reason: String| Error::Load { engine: EngineKind::OnnxRuntime, graph: name.to_owned(), reason };
+        super::check_locations(model, folder, fail)?;
         let bytes = model.to_bytes()?;
         let folder = folder.canonicalize().map_err(|source| Error::Io { path: folder.to_owned(), source })?;
         let folder = folder.to_str().ok_or_else(|| fail(format!("{} is not UTF-8", folder.display())))?;

@@ -64,6 +64,7 @@ impl Engine for RtenEngine {
 
     fn load(&self, model: &Model, folder: &Path, name: &str) -> Result<Box<dyn Session>> {
         let load = |reason: String| Error::Load { engine: EngineKind::Rten, graph: name.to_owned(), reason };
+        super::check_locations(model, folder, load)?;
         let options = {
             let mut sidecars = self.sidecars.borrow_mut();
             let known = sidecars

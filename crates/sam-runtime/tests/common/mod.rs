@@ -64,6 +64,8 @@ pub enum Decoder {
     Disc,
     /// All that is red in the image; the score is the first click's label.
     Red,
+    /// The image's red as it is, between 0 and 1, in place of logits.
+    Share,
     /// Not a number, on masks or scores.
     NanMasks,
     NanScores,
@@ -206,10 +208,11 @@ fn decoder_graph(kind: Decoder, slots: u64, folder: &Path) {
                 .node("Slice", ["features", "first", "behind", "axis"], ["masks"]);
             (1, "label")
         }
-        Decoder::Red | Decoder::ThreeMasks => {
-            let channels = if kind == Decoder::Red { 1 } else { 3 };
+        Decoder::Red | Decoder::Share | Decoder::ThreeMasks => {
+            let channels = if kind == Decoder::ThreeMasks { 3 } else { 1 };
+            let half = if kind == Decoder::Share { 0.0 } else { 0.5 };
             graph = graph
-                .weight("half", Weight::float32([], &[0.5]))
+                .weight("half", Weight::float32([], &[half]))
                 .weight("first", Weight::int64([1], &[0]))
                 .weight("behind", Weight::int64([1], &[channels]))
                 .weight("channel", Weight::int64([1], &[1]))
