@@ -3,9 +3,7 @@
 //! ```text
 //! cargo run --example fetch_runtime
 //! ```
-#![allow(clippy::print_stdout, clippy::print_stderr)]
-
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
 use sam_kit::sam_runtime::{engine::onnxruntime, error_chain};
@@ -17,17 +15,24 @@ struct Arguments {}
 
 fn main() -> ExitCode {
     let Arguments {} = Arguments::parse();
-    match onnxruntime::fetch(&mut |step| eprintln!("{step}")) {
+    match onnxruntime::fetch(&mut say) {
         Ok(installed) => {
             if !installed.fetched {
-                eprintln!("nothing to do");
+                say("nothing to do");
             }
-            println!("{}", installed.path.display());
+            let _ = writeln!(std::io::stdout(), "{}", installed.path.display());
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("error: {}", error_chain(&error));
+            // What pip wrote is text for people, not commands for their terminal.
+            let text = error_chain(&error).replace(|c: char| c.is_control(), " ");
+            say(&format!("error: {text}"));
             ExitCode::from(2)
         }
     }
+}
+
+/// A closed output is no reason to fail.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -19,6 +19,7 @@ use std::{
 use clap::Parser;
 use image::{DynamicImage, ImageFormat};
 use sam_kit::{
+    composite::Composite,
     mask_metrics::{area, bounding_box},
     sam_runtime::{
         Click, ModelOrigin, PixelPoint, Segmentation, Segmenter,
@@ -98,6 +99,12 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let clicks: Vec<Click> = positive.chain(negative).collect();
 
     let image = read_image(&image_path)?;
+    let paths = [arguments.out.join("mask.png"), arguments.out.join("overlay.png")];
+    if let Some(same) = paths.iter().find(|path| same_file(path, &image_path)) {
+        return Err(
+            format!("{} is the photograph itself: name another folder with --out", same.display()).into()
+        );
+    }
     let mut builder = Segmenter::builder().engine(arguments.engine);
     if let Some(threads) = arguments.threads {
         builder = builder.threads(threads);
@@ -113,7 +120,6 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 
     fs::create_dir_all(&arguments.out)
         .map_err(|e| format!("cannot make {}: {e}", arguments.out.display()))?;
-    let paths = [arguments.out.join("mask.png"), arguments.out.join("overlay.png")];
     write_png(&paths[0], &mask_image(found.mask.view()).into())?;
     write_png(&paths[1], &overlay(&image, found.mask.view(), &clicks).into())?;
     let table = table(&segmenter, &found, &image_path, encode, click, &paths);
@@ -124,6 +130,11 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether two paths lead to one file.
+fn same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// Writes a picture whole or not at all: beside its place first, then under its name.
@@ -159,6 +170,7 @@ fn table(
     rows.extend(engine.note.as_ref().map(|note| ("", format!("ONNX Runtime is not used: {note}"))));
     rows.extend([
         ("model", model_row(segmenter.origin())),
+        ("graphs", graphs_row(segmenter.composite())),
         ("image", format!("{width} x {height}  {}", image.display())),
         ("encode", milliseconds(encode)),
         ("click", milliseconds(click)),
@@ -170,6 +182,20 @@ fn table(
     let lines: Vec<String> =
         rows.iter().map(|(name, value)| format!("{name:8} {}\n", printable(value))).collect();
     lines.concat()
+}
+
+/// The graphs that run, and those that were left aside.
+fn graphs_row(composite: &Composite) -> String {
+    let pair = composite.pair();
+    let below = |path: &Path| path.strip_prefix(composite.folder()).unwrap_or(path).display().to_string();
+    let used = format!("{}, {}", below(&pair.encoder.path), below(&pair.decoder.path));
+    match composite.skipped() {
+        [] => used,
+        [one] => format!("{used}; not used: {}: {}", below(&one.path), one.rule),
+        [first, more @ ..] => {
+            format!("{used}; not used: {}: {}, and {} more", below(&first.path), first.rule, more.len())
+        }
+    }
 }
 
 fn model_row(origin: &ModelOrigin) -> String {

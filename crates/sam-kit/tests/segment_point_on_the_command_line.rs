@@ -197,3 +197,33 @@ fn fetch_runtime_does_nothing_the_second_time_and_ort_then_answers() {
         assert!(table.contains(&engine_row), "{engine}: {table}{}", text(&output.stderr));
     }
 }
+
+/// The photograph of a person who works in one folder and calls it `overlay.png`.
+#[test]
+fn the_photograph_is_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let photo = folder.path().join("overlay.png");
+    let original = std::fs::read(fixtures().join("images/camera.png")).unwrap();
+    std::fs::write(&photo, &original).unwrap();
+    let (path, out) = (photo.to_str().unwrap(), folder.path().to_str().unwrap());
+    let told = refusal(&["--image", path, "--point", "100,100", "--out", out]);
+    assert!(told.contains("is the photograph itself"), "{told}");
+    assert_eq!(std::fs::read(&photo).unwrap(), original);
+}
+
+/// Grey levels, colours, or a mask stored as 0 and 1 give no figure.
+#[test]
+fn what_is_no_mask_is_not_compared() {
+    let masks = fixtures().join("images/masks/astronaut.mission_patch.png");
+    let compare = |first: &Path, more: &[&str]| {
+        let output = example("compare_masks").arg(first).arg(&masks).args(more).output().unwrap();
+        (output.status.code(), text(&output.stderr), text(&output.stdout))
+    };
+    let (code, _, shown) = compare(&masks, &["--at-least", "1"]);
+    assert!(code == Some(0) && shown.contains("IoU     1.0000"), "{shown}");
+    let (code, told, shown) = compare(&fixtures().join("images/astronaut.jpg"), &[]);
+    assert!(code == Some(2) && told.contains("neither black nor white") && shown.is_empty(), "{told}{shown}");
+    for least in ["nan", "1.5", "-1"] {
+        assert_eq!(compare(&masks, &["--at-least", least]).0, Some(2), "{least}");
+    }
+}
