@@ -207,6 +207,7 @@ fn unavailable(engine: EngineKind, reason: String) -> Error {
 
 /// Refuses sidecars that an engine would look for elsewhere than where they were checked: a backslash parts folders here, on
 /// every system, and is a letter of the name to engines on most.
+#[cfg(any(feature = "ort", feature = "rten"))]
 fn check_locations(model: &Model, folder: &Path, fail: impl Fn(String) -> Error) -> Result<()> {
     let tensors = onnx_graph::external_data::list(model, folder)?;
     match tensors.iter().find(|tensor| tensor.written.contains('\\')) {
