@@ -4,11 +4,11 @@ use std::{
     io::{self, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use crate::{
-    Damage, Error, Limits, Manifest, Outcome, Phase, Release, Result,
+    Damage, Error, Limits, Manifest, Outcome, Phase, Release, Result, Trust,
     external_data::{self, BadGraph},
     extract::Archive,
     files::{self, Temporary},
@@ -18,7 +18,7 @@ use crate::{
     progress::Progress,
     provenance::{self, Contents, RECORD_NAME, Request},
     release::{is_graph, is_metadata},
-    tree::{self, State},
+    tree::{self, Depth, State},
 };
 
 /// Raised when the layout below the root changes: an older program then simply has its own folder.
@@ -30,8 +30,14 @@ const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
 const STAGING: &str = ".staging-";
 const REPLACED: &str = ".replaced-";
 const LOCK: &str = ".lock-";
-/// A working process touches its staging folder with every member; what is older belongs to a killed one.
-const LEFTOVER_AGE: Duration = Duration::from_hours(1);
+pub(crate) const DOWNLOAD: &str = ".download-";
+/// The name of an archive that the cache keeps, beside its extractions.
+pub(crate) const ARCHIVE_NAME: &str = "release.zip";
+/// What a killed process may leave in the bucket.
+pub(crate) const LEFTOVERS: &[&str] = &[STAGING, REPLACED, LOCK, DOWNLOAD];
+/// A working process touches its staging folder with every member, and its download with every block; what is older
+/// belongs to a killed one.
+pub(crate) const LEFTOVER_AGE: Duration = Duration::from_hours(1);
 /// How long to wait for another process that prepares the same entry before doing the same beside it.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Each attempt is lost only to another process that published in between.
@@ -43,25 +49,34 @@ const PUBLISH_ATTEMPTS: usize = 50;
 ///
 /// ```text
 /// <root>/CACHEDIR.TAG
+/// <root>/archives-v1/<SHA-256 of the archive>/release.zip     the archive, unless it was opened by its path
 /// <root>/archives-v1/<SHA-256 of the archive>/<request>/...   the files
 /// <root>/archives-v1/<SHA-256 of the archive>/<request>/release_provenance.json
+/// <root>/facts-v1/...                                         revisions, manifests, first uses
 /// ```
 #[derive(Debug, Clone)]
 pub struct Cache {
     root: PathBuf,
     limits: Limits,
     progress: Progress,
+    depth: Depth,
 }
 
 impl Cache {
     /// A cache below `root`. Nothing is created before something is stored.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), limits: Limits::default(), progress: Progress::default() }
+        Self {
+            root: root.into(),
+            limits: Limits::default(),
+            progress: Progress::default(),
+            depth: Depth::Full,
+        }
     }
 
-    /// The folder for this user's caches: `SAM_KIT_CACHE_DIR` as it is, else `sam-kit` below `XDG_CACHE_HOME`
-    /// or `~/.cache`, on macOS below `~/Library/Caches`, on Windows below `LOCALAPPDATA`. Relative values are
-    /// ignored, except in `SAM_KIT_CACHE_DIR`.
+    /// The folder for this user's caches: `SAM_KIT_CACHE_DIR` as it is; else `sam-kit` below the model hub's
+    /// cache, where the environment moves that (`HF_HUB_CACHE`, or `hub` below `HF_HOME`); else `sam-kit` below
+    /// `XDG_CACHE_HOME` or `~/.cache`, on macOS below `~/Library/Caches`, on Windows below `LOCALAPPDATA`.
+    /// Relative values are ignored, except in `SAM_KIT_CACHE_DIR`.
     ///
     /// Errors: [`Error::NoCacheFolder`] if none of these is set.
     pub fn default_root() -> Result<PathBuf> {
@@ -70,6 +85,10 @@ impl Cache {
             return Ok(own);
         }
         let absolute = |name| variable(name).filter(|path| path.is_absolute());
+        let hub = absolute("HF_HUB_CACHE").or_else(|| absolute("HF_HOME").map(|home| home.join("hub")));
+        if let Some(hub) = hub {
+            return Ok(hub.join("sam-kit"));
+        }
         let base = if cfg!(windows) {
             absolute("LOCALAPPDATA")
         } else if cfg!(target_os = "macos") {
@@ -99,6 +118,15 @@ impl Cache {
         self
     }
 
+    /// Looks at names, kinds and sizes, and at the time of each file's last change, instead of hashing what is
+    /// already in the cache. Much faster, and blind to a change that keeps size and time: for files that nothing
+    /// but this crate touches. What is new is hashed all the same.
+    #[must_use]
+    pub fn stat_only(mut self) -> Self {
+        self.depth = Depth::Stat;
+        self
+    }
+
     /// Opens a release archive on disk.
     ///
     /// The archive is hashed, and its whole structure checked against every
@@ -112,7 +140,7 @@ impl Cache {
     /// Errors: [`Error::Archive`] (the archive lies or asks for too much), [`Error::Layout`] (no graph, or
     /// two `metadata.json`), [`Error::Graph`], [`Error::DiskFull`], [`Error::Io`], [`Error::Cancelled`].
     pub fn open_archive(&self, zip: impl AsRef<Path>) -> Result<Release> {
-        self.open(zip.as_ref(), &Request::default())
+        self.open(zip.as_ref(), None, &Request::default())
     }
 
     /// Opens the archive of a release folder: one that holds `release_assets.json` and, beside it, the
@@ -148,39 +176,78 @@ impl Cache {
             tool_versions: asset.tool_versions.clone(),
             ..Request::default()
         };
-        self.open(&folder.join(name), &request)
+        self.open(&folder.join(name), None, &request)
     }
 
-    fn open(&self, zip: &Path, request: &Request) -> Result<Release> {
-        let mut archive = Archive::open(zip, None, &self.limits, &self.progress)?;
-        let entry = Entry {
-            folder: self.root.join(BUCKET).join(&archive.sha256).join(request.key()),
-            bucket: self.root.join(BUCKET),
+    /// Opens an archive for a request; with `expected`, one whose hash is another is an error.
+    pub(crate) fn open(&self, zip: &Path, expected: Option<&str>, request: &Request) -> Result<Release> {
+        let release = self.prepare(zip, expected, request)?;
+        // For the choice of what to remove when space is wanted. Best effort: a cache that cannot be written is
+        // not cleaned up either.
+        let folder = release.root.parent().map(File::open);
+        let _ = folder.map(|folder| folder.and_then(|folder| folder.set_modified(SystemTime::now())));
+        Ok(release)
+    }
+
+    fn prepare(&self, zip: &Path, expected: Option<&str>, request: &Request) -> Result<Release> {
+        let mut archive = match expected {
+            None => Archive::open(zip, None, &self.limits, &self.progress)?,
+            Some(expected) => Archive::open_unhashed(zip, expected, &self.limits, &self.progress)?,
+        };
+        let mut entry = Entry {
+            folder: self.bucket().join(&archive.sha256).join(request.key()),
+            bucket: self.bucket(),
             request,
-            progress: &self.progress,
+            depth: self.depth,
+            progress: self.progress.clone(),
         };
         check_layout(&archive)?;
         // The usual case first, without writing anything: a read-only cache works as long as it is right.
-        if let State::Valid(contents) = entry.inspect(&archive)? {
+        if let State::Valid(contents) = entry.inspect(&mut archive)? {
             return Ok(entry.release(&archive, contents, Outcome::Reused));
         }
-        self.create_bucket(&entry.bucket)?;
-        files::sweep(&entry.bucket, &[STAGING, REPLACED, LOCK], LEFTOVER_AGE);
-        let lock_path = entry.bucket.join(format!("{LOCK}{}", archive.sha256));
-        let lock = Lock::acquire(&lock_path, PATIENCE, || self.progress.report(Phase::Wait, 0, 0))?;
+        archive.ensure_hashed(&self.progress)?;
+        self.create_bucket()?;
+        let lock = self.lock(&archive.sha256)?;
+        entry.progress = lock.watched(&self.progress);
         // Whoever held the lock before may have done the work.
-        let reasons = match entry.inspect(&archive)? {
+        let reasons = match entry.inspect(&mut archive)? {
             State::Valid(contents) => return Ok(entry.release(&archive, contents, Outcome::Reused)),
             State::Absent => None,
             State::Damaged(reasons) => Some(reasons),
         };
         let (staging, contents) = entry.build(&mut archive)?;
-        let release = entry.publish(&archive, staging, contents, reasons)?;
+        let release = entry.publish(&mut archive, staging, contents, reasons)?;
         drop(lock);
         Ok(release)
     }
 
-    fn create_bucket(&self, bucket: &Path) -> Result<()> {
+    pub(crate) fn bucket(&self) -> PathBuf {
+        self.root.join(BUCKET)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    pub(crate) fn archive_limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The lock for work on one thing, after removing what killed processes left.
+    pub(crate) fn lock(&self, name: &str) -> Result<Lock> {
+        let bucket = self.bucket();
+        files::sweep(&bucket, LEFTOVERS, LEFTOVER_AGE);
+        let wait = || self.progress.report(Phase::Wait, 0, 0);
+        Lock::acquire(&bucket.join(format!("{LOCK}{name}")), PATIENCE, wait)
+    }
+
+    pub(crate) fn create_bucket(&self) -> Result<()> {
+        let bucket = &self.bucket();
         fs::create_dir_all(bucket).map_err(|e| Error::writing(bucket, e, 0))?;
         let tag = self.root.join(TAG_NAME);
         match files::create_new(&tag) {
@@ -196,12 +263,13 @@ struct Entry<'a> {
     bucket: PathBuf,
     folder: PathBuf,
     request: &'a Request,
-    progress: &'a Progress,
+    depth: Depth,
+    progress: Progress,
 }
 
 impl Entry<'_> {
-    fn inspect(&self, archive: &Archive) -> Result<State> {
-        tree::inspect(&self.folder, archive, self.request, self.progress)
+    fn inspect(&self, archive: &mut Archive) -> Result<State> {
+        tree::inspect(&self.folder, archive, self.request, self.depth, &self.progress)
     }
 
     fn release(&self, archive: &Archive, contents: Contents, outcome: Outcome) -> Release {
@@ -210,6 +278,9 @@ impl Entry<'_> {
             archive_sha256: archive.sha256.clone(),
             inventory: contents.inventory,
             outcome,
+            trust: Trust::Given,
+            fetched_bytes: 0,
+            commit: self.request.resolved_revision.clone(),
         }
     }
 
@@ -217,8 +288,8 @@ impl Entry<'_> {
     fn build(&self, archive: &mut Archive) -> Result<(Temporary, Contents)> {
         let staging = Temporary::folder(&self.bucket, STAGING)?;
         let root = staging.path();
-        let fingerprints = archive.extract_all(root, self.progress)?;
-        archive.recheck(self.progress)?;
+        let fingerprints = archive.extract_all(root, &self.progress)?;
+        archive.recheck(&self.progress)?;
         // The disk has to show the archive's names, no others: some file systems change what they are given.
         if let Some(damage) = tree::check_names_and_sizes(root, archive).into_iter().next() {
             return Err(layout(
@@ -247,12 +318,13 @@ impl Entry<'_> {
     /// moved aside until the new one is in its place.
     fn publish(
         &self,
-        archive: &Archive,
+        archive: &mut Archive,
         staging: Temporary,
         contents: Contents,
         mut reasons: Option<Vec<Damage>>,
     ) -> Result<Release> {
-        let fail = |e| Error::writing(&self.folder, e, archive.listing.total_bytes);
+        let needed = archive.listing.total_bytes;
+        let fail = |e| Error::writing(&self.folder, e, needed);
         let parent = self.folder.parent().unwrap_or(&self.bucket);
         for _ in 0..PUBLISH_ATTEMPTS {
             // May be removed again by another process whose attempt fails.
@@ -268,7 +340,7 @@ impl Entry<'_> {
                     self.move_aside().map_err(fail)?
                 }
             };
-            match fs::rename(staging.path(), &self.folder) {
+            match files::rename(staging.path(), &self.folder) {
                 Ok(()) => {
                     staging.keep();
                     files::sync_folder(parent).map_err(fail)?;
@@ -279,7 +351,7 @@ impl Entry<'_> {
                 Err(_) if files::exists(&self.folder) || !files::exists(parent) => {}
                 Err(e) => {
                     if let Some(old) = aside
-                        && fs::rename(old.path(), &self.folder).is_ok()
+                        && files::rename(old.path(), &self.folder).is_ok()
                     {
                         old.keep();
                     }
@@ -296,7 +368,7 @@ impl Entry<'_> {
     /// is gone.
     fn move_aside(&self) -> io::Result<Option<Temporary>> {
         let path = self.bucket.join(files::unique_name(&REPLACED.into()));
-        match fs::rename(&self.folder, &path) {
+        match files::rename(&self.folder, &path) {
             Ok(()) => Ok(Some(Temporary::adopt(path))),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
@@ -305,7 +377,7 @@ impl Entry<'_> {
 }
 
 /// What makes an archive a release: at least one graph, at most one `metadata.json`.
-fn check_layout(archive: &Archive) -> Result<()> {
+pub(crate) fn check_layout(archive: &Archive) -> Result<()> {
     if !archive.listing.files().any(|entry| is_graph(&entry.path)) {
         return Err(layout(archive, "there is no graph (*.onnx) in the archive".to_owned()));
     }
@@ -323,7 +395,7 @@ fn layout(archive: &Archive, detail: String) -> Error {
 }
 
 /// The URL without `user:password@`, which has no place in a record.
-fn without_credentials(url: &str) -> String {
+pub(crate) fn without_credentials(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(authority_end);

@@ -3,9 +3,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::ArchiveRule;
+use crate::{ArchiveRule, NetworkFault, UrlRule};
 
-/// What can go wrong between an archive and a verified extraction.
+/// What can go wrong between a request and a verified extraction. Addresses are shown without credentials and
+/// queries.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -134,6 +135,139 @@ pub enum Error {
         /// The entry.
         path: PathBuf,
     },
+    /// A setting, or a part of what is asked for, has no valid form.
+    #[error("{name}: {detail}")]
+    Setting {
+        /// Which.
+        name: &'static str,
+        /// What is wrong; never a secret itself.
+        detail: String,
+    },
+    /// An address that is not used.
+    #[error("{url}: {rule}")]
+    Url {
+        /// The address.
+        url: String,
+        /// Why not.
+        rule: UrlRule,
+    },
+    /// The repository has no `release_assets.json` at this commit: it publishes no releases. No other cause
+    /// ends in this error.
+    #[error("{repository} publishes no releases: there is no release_assets.json at commit {commit}")]
+    NoReleases {
+        /// The repository.
+        repository: String,
+        /// The commit.
+        commit: String,
+    },
+    /// The hub has no such repository, or no such revision of it, or does not show it.
+    #[error(
+        "the hub has no {}{repository}{}",
+        revision.as_deref().map(|r| format!("revision `{r}` of ")).unwrap_or_default(),
+        if *token_sent { ", or the token may not see it" } else { ", or shows it only with a token (HF_TOKEN)" }
+    )]
+    NotFound {
+        /// The repository.
+        repository: String,
+        /// The revision, if it is that which is missing.
+        revision: Option<String>,
+        /// Whether a token was sent.
+        token_sent: bool,
+    },
+    /// The hub refuses to answer.
+    #[error(
+        "{url}: refused with {status}{}",
+        match (*gated, *token_sent) {
+            (true, _) => ": the repository is gated, its terms have to be accepted on its page",
+            (false, true) => ": the token does not suffice",
+            (false, false) => ": a token is needed (HF_TOKEN)",
+        }
+    )]
+    Unauthorised {
+        /// The address.
+        url: String,
+        /// 401 or 403.
+        status: u16,
+        /// The hub says that terms have to be accepted first.
+        gated: bool,
+        /// Whether a token was sent.
+        token_sent: bool,
+    },
+    /// The hub cannot be reached.
+    #[error("{url} cannot be reached; what is complete in the cache can be used offline (HF_HUB_OFFLINE=1)")]
+    Unreachable {
+        /// The address.
+        url: String,
+        /// Why.
+        #[source]
+        fault: NetworkFault,
+    },
+    /// The hub was reached and failed.
+    #[error("the hub failed at {url}")]
+    HubFault {
+        /// The address.
+        url: String,
+        /// How.
+        #[source]
+        fault: NetworkFault,
+    },
+    /// The hub's answer makes no sense.
+    #[error("{url}: the hub's answer cannot be used: {detail}")]
+    Hub {
+        /// The address.
+        url: String,
+        /// Why not.
+        detail: String,
+    },
+    /// The archive could not be downloaded.
+    #[error(
+        "{url} could not be downloaded ({received}{} bytes came)",
+        total.map(|total| format!(" of {total}")).unwrap_or_default()
+    )]
+    Download {
+        /// The archive's address.
+        url: String,
+        /// Bytes of the last attempt.
+        received: u64,
+        /// Bytes announced or pinned.
+        total: Option<u64>,
+        /// Why.
+        #[source]
+        fault: NetworkFault,
+    },
+    /// The network may not be used, and the cache lacks something.
+    #[error("offline, and the cache lacks {missing}")]
+    Offline {
+        /// What is missing.
+        missing: String,
+    },
+    /// Something is not what the pin says.
+    #[error("{what} is {found}, but {expected} was pinned by {pinned_by} on {pinned_at}")]
+    PinBroken {
+        /// What.
+        what: String,
+        /// The pinned value.
+        expected: String,
+        /// The value found.
+        found: String,
+        /// Who pinned it.
+        pinned_by: String,
+        /// When.
+        pinned_at: String,
+    },
+    /// An address gives another archive than it did first.
+    #[error(
+        "{url} gives another archive than at its first use: SHA-256 {found}, then {first}; if the publisher says so, \
+         accept the change"
+    )]
+    ArchiveReplaced {
+        /// The archive's address.
+        url: String,
+        /// Hash at the first use.
+        first: String,
+        /// Hash now.
+        found: String,
+    },
     /// The progress callback asked to stop; nothing was left behind.
     #[error("cancelled")]
     Cancelled,
@@ -145,6 +279,20 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io { path: path.into(), source }
+    }
+
+    /// Names an archive by what the caller knows of it, in place of the temporary file it is in.
+    pub(crate) fn of_archive(self, temporary: &Path, name: &Path) -> Self {
+        let name = || name.to_owned();
+        match self {
+            Self::Archive { archive, member, rule } if archive == temporary => {
+                Self::Archive { archive: name(), member, rule }
+            }
+            Self::Layout { archive, detail } if archive == temporary => {
+                Self::Layout { archive: name(), detail }
+            }
+            other => other,
+        }
     }
 
     /// Adds the manifest's path to an error that does not have it yet.

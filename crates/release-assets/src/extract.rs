@@ -14,7 +14,7 @@ use crate::{
     ArchiveRule, Error, Held, Limits, Phase, Result,
     central_directory::{self, Entry, Fault, Listing, Method},
     files,
-    hashing::{self, BLOCK, Fingerprint, Fingerprinter},
+    hashing::{self, BLOCK, Fingerprint, Fingerprinter, Job},
     progress::{Counter, Progress},
 };
 
@@ -24,7 +24,9 @@ pub(crate) struct Archive {
     file: File,
     path: PathBuf,
     size: u64,
+    /// The hash of the bytes once [`hashed`](Self::hashed) is set; what they should have before.
     pub(crate) sha256: String,
+    hashed: bool,
     pub(crate) listing: Listing,
 }
 
@@ -38,34 +40,81 @@ impl Archive {
         progress: &Progress,
     ) -> Result<Self> {
         let (mut file, size) = files::open_regular(path)?;
-        let list = |file: &mut File| {
-            central_directory::read(&mut BufReader::new(file), size, limits).map_err(|fault| {
-                let archive = path.to_owned();
-                match fault {
-                    Fault::Rule { member, rule } => Error::Archive { archive, member, rule },
-                    Fault::Io(source) => Error::io(archive, source),
-                }
-            })
-        };
         if expected.is_none() {
             // What is no archive at all, however long, is told before it is hashed.
-            list(&mut file)?;
+            list(&mut file, path, size, limits)?;
         }
         let counter = progress.phase(Phase::HashArchive, size)?;
         let sha256 = hashing::hash_open_file(&mut file, path, Some(counter))?;
-        if let Some(expected) = expected
-            && !sha256.eq_ignore_ascii_case(expected)
-        {
-            let (path, expected, found) = (path.to_owned(), expected.to_owned(), sha256);
-            return Err(Error::HashMismatch { path, size, expected, found });
+        if let Some(expected) = expected {
+            compare(path, size, expected, &sha256)?;
         }
         // The listing that counts is read between this hash and the one after the extraction.
-        let listing = list(&mut file)?;
-        Ok(Self { file, path: path.to_owned(), size, sha256, listing })
+        let listing = list(&mut file, path, size, limits)?;
+        Ok(Self { file, path: path.to_owned(), size, sha256, hashed: true, listing })
+    }
+
+    /// Opens an archive whose hash is known and will be checked beside the files of its extraction, on another
+    /// thread. Until then nothing that the listing says is trusted.
+    pub(crate) fn open_unhashed(
+        path: &Path,
+        expected: &str,
+        limits: &Limits,
+        progress: &Progress,
+    ) -> Result<Self> {
+        let (mut file, size) = files::open_regular(path)?;
+        match list(&mut file, path, size, limits) {
+            Ok(listing) => {
+                let sha256 = expected.to_owned();
+                Ok(Self { file, path: path.to_owned(), size, sha256, hashed: false, listing })
+            }
+            // Damage is told from an archive that was never sound.
+            Err(_) => Self::open(path, Some(expected), limits, progress),
+        }
+    }
+
+    /// Hashes the archive if that was not done yet.
+    pub(crate) fn ensure_hashed(&mut self, progress: &Progress) -> Result<()> {
+        if self.hashed {
+            return Ok(());
+        }
+        let counter = progress.phase(Phase::HashArchive, self.size)?;
+        let found = hashing::hash_open_file(&mut self.file, &self.path, Some(counter))?;
+        self.accept_hash(&found)
+    }
+
+    /// The work of hashing the archive, with its size; none if that was done.
+    pub(crate) fn hash_job(&mut self) -> Option<(u64, Job<'_>)> {
+        (!self.hashed).then_some((self.size, Job::Open(&mut self.file, &self.path)))
+    }
+
+    pub(crate) fn accept_hash(&mut self, found: &str) -> Result<()> {
+        compare(&self.path, self.size, &self.sha256, found)?;
+        self.hashed = true;
+        Ok(())
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Copies the archive into a new, empty file and makes that durable; the hash is that of what was written.
+    pub(crate) fn copy_to(&self, target: &mut File, path: &Path, progress: &Progress) -> Result<String> {
+        let mut counter = progress.phase(Phase::Import, self.size)?;
+        let write_error = |e| Error::writing(path, e, self.size);
+        let (mut source, _) = files::open_regular(&self.path)?;
+        let mut fingerprinter = Fingerprinter::default();
+        hashing::read_blocks(&mut source, &self.path, |block| {
+            target.write_all(block).map_err(write_error)?;
+            fingerprinter.update(block);
+            counter.add(block.len())
+        })?;
+        target.sync_all().map_err(write_error)?;
+        Ok(fingerprinter.finish().sha256)
     }
 
     /// Hashes the archive again: what was extracted between two equal hashes came from these bytes.
@@ -187,6 +236,24 @@ impl Archive {
         }
         Error::writing(target, error, self.listing.total_bytes)
     }
+}
+
+fn list(file: &mut File, path: &Path, size: u64, limits: &Limits) -> Result<Listing> {
+    central_directory::read(&mut BufReader::new(file), size, limits).map_err(|fault| {
+        let archive = path.to_owned();
+        match fault {
+            Fault::Rule { member, rule } => Error::Archive { archive, member, rule },
+            Fault::Io(source) => Error::io(archive, source),
+        }
+    })
+}
+
+fn compare(path: &Path, size: u64, expected: &str, found: &str) -> Result<()> {
+    if found.eq_ignore_ascii_case(expected) {
+        return Ok(());
+    }
+    let (path, expected, found) = (path.to_owned(), expected.to_owned(), found.to_owned());
+    Err(Error::HashMismatch { path, size, expected, found })
 }
 
 /// The decoder's own complaints, as opposed to those of the file it reads.

@@ -50,6 +50,21 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }
 
+/// Renames. On Windows a scanner or a reader that has the file open for a moment makes this fail, so it is tried for
+/// half a second there (case D18).
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    let mut tries = if cfg!(windows) { 10 } else { 0 };
+    loop {
+        match fs::rename(from, to) {
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && tries > 0 => {
+                tries -= 1;
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            result => return result,
+        }
+    }
+}
+
 /// True if anything at all has this name, a dangling link included.
 pub(crate) fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()

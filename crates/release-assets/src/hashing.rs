@@ -4,7 +4,12 @@ use std::{
     fmt::Write as _,
     fs::File,
     io::{Read, Seek, SeekFrom},
-    path::Path,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
 };
 
 use flate2::Crc;
@@ -68,15 +73,74 @@ pub(crate) fn hash_open_file(
     Ok(hex(&sha256.finalize()))
 }
 
-/// Fingerprints a file of an extraction.
-pub(crate) fn fingerprint_file(path: &Path, counter: &mut Counter<'_>) -> Result<Fingerprint> {
-    let (mut file, _) = files::open_regular(path)?;
+/// One file to be fingerprinted.
+#[derive(Debug)]
+pub(crate) enum Job<'a> {
+    /// An open file and its path.
+    Open(&'a mut File, &'a Path),
+    /// A file to be opened.
+    Path(PathBuf),
+}
+
+/// Fingerprints files, the largest first, on two threads: hashing keeps one core busy, and releases hold two
+/// large files. Results come in the order of the jobs, which carry their files' sizes. A cancelled run ends
+/// with [`Error::Cancelled`] for at least one of them.
+pub(crate) fn fingerprint_all(jobs: Vec<(u64, Job<'_>)>, counter: Counter<'_>) -> Vec<Result<Fingerprint>> {
+    let counter = Mutex::new(counter);
+    let stop = AtomicBool::new(false);
+    let mut results: Vec<_> = jobs.iter().map(|_| Err(Error::Cancelled)).collect();
+    let mut queue: Vec<_> = jobs.into_iter().enumerate().collect();
+    queue.sort_by_key(|(_, (size, _))| *size);
+    let queue = Mutex::new(queue);
+    let work = || {
+        let mut done = Vec::new();
+        while !stop.load(Ordering::Relaxed) {
+            let Some((index, (_, job))) = locked(&queue).pop() else { break };
+            let result = fingerprint(job, &counter);
+            if matches!(result, Err(Error::Cancelled)) {
+                stop.store(true, Ordering::Relaxed);
+            }
+            done.push((index, result));
+        }
+        done
+    };
+    let done = thread::scope(|scope| {
+        // Where no thread can be had, this one does all the work.
+        let other = thread::Builder::new().spawn_scoped(scope, work);
+        let mut done = work();
+        done.extend(other.into_iter().filter_map(|other| other.join().ok()).flatten());
+        done
+    });
+    for (index, result) in done {
+        results[index] = result;
+    }
+    results
+}
+
+fn fingerprint(job: Job<'_>, counter: &Mutex<Counter<'_>>) -> Result<Fingerprint> {
+    let (mut opened, path);
+    let (file, path) = match job {
+        Job::Open(file, path) => {
+            file.seek(SeekFrom::Start(0)).map_err(|e| Error::io(path, e))?;
+            (file, path)
+        }
+        Job::Path(to_open) => {
+            path = to_open;
+            opened = files::open_regular(&path)?.0;
+            (&mut opened, path.as_path())
+        }
+    };
     let mut fingerprinter = Fingerprinter::default();
-    read_blocks(&mut file, path, |block| {
+    read_blocks(file, path, |block| {
         fingerprinter.update(block);
-        counter.add(block.len())
+        locked(counter).add(block.len())
     })?;
     Ok(fingerprinter.finish())
+}
+
+/// What is behind a lock; a thread that panicked leaves nothing half-done in any of ours.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// SHA-256 of a few bytes in memory, in lower-case hex.
@@ -84,7 +148,12 @@ pub(crate) fn sha256_bytes(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-fn read_blocks(file: &mut File, path: &Path, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+/// Hands a file's bytes on, block by block, from where it stands.
+pub(crate) fn read_blocks(
+    file: &mut File,
+    path: &Path,
+    mut each: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
     let mut block = vec![0; BLOCK];
     loop {
         match file.read(&mut block) {
@@ -96,7 +165,7 @@ fn read_blocks(file: &mut File, path: &Path, mut each: impl FnMut(&[u8]) -> Resu
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         // Writing into a string cannot fail.
         let _ = write!(text, "{byte:02x}");

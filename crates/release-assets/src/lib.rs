@@ -1,29 +1,51 @@
 #![doc = include_str!("../README.md")]
+// Without it, what only serves downloads waits unused.
+#![cfg_attr(not(feature = "network"), allow(dead_code))]
 
+#[cfg(feature = "network")]
+mod acquire;
 mod archive_rule;
 mod cache;
 mod central_directory;
 mod error;
 mod external_data;
 mod extract;
+#[cfg(feature = "network")]
+mod facts;
 mod files;
 mod hashing;
 mod limits;
 mod lock;
+mod maintenance;
 mod manifest;
 mod member;
 mod member_name;
+#[cfg(feature = "network")]
+mod network;
+mod network_fault;
+mod pin;
 mod progress;
 mod provenance;
 mod release;
 mod tree;
+mod url_rule;
+#[cfg(feature = "network")]
+mod wanted;
 
 pub use archive_rule::{ArchiveRule, Held};
 pub use cache::Cache;
 pub use error::{Error, Result};
 pub use hashing::sha256_file;
 pub use limits::Limits;
+pub use maintenance::{Checked, Cleaned};
 pub use manifest::{Asset, Manifest, source_precision};
 pub use member::extract_member;
+#[cfg(feature = "network")]
+pub use network::{Client, ClientBuilder};
+pub use network_fault::NetworkFault;
+pub use pin::{Pin, PinnedMember};
 pub use progress::Phase;
-pub use release::{Damage, InventoryEntry, Outcome, Release};
+pub use release::{Damage, InventoryEntry, Outcome, Release, Trust};
+pub use url_rule::UrlRule;
+#[cfg(feature = "network")]
+pub use wanted::HubRelease;

@@ -3,20 +3,25 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
 };
 
-use crate::Result;
+use crate::{Result, progress::Progress};
+
+/// How often a holder shows that it is alive.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// Held while a cache entry is prepared, so that others wait for it instead of preparing their own. The
 /// operating system releases it with the process; where locks are not supported there simply is none.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    held: Option<(File, PathBuf)>,
+    held: Option<(Arc<File>, PathBuf)>,
 }
 
 impl Lock {
-    /// Takes the lock, or goes on without it once `patience` is over. `tick` is called while waiting.
+    /// Takes the lock, or goes on without it once its holder has shown no sign of life for `patience`. `tick`
+    /// is called while waiting.
     pub(crate) fn acquire(
         path: &Path,
         patience: Duration,
@@ -30,17 +35,37 @@ impl Lock {
         let Ok(file) = OpenOptions::new().write(true).create(true).truncate(false).open(path) else {
             return Ok(none);
         };
-        let start = Instant::now();
+        let touched = || file.metadata().and_then(|metadata| metadata.modified()).ok();
+        let (mut since, mut last) = (Instant::now(), touched());
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Self { held: Some((file, path.to_owned())) }),
-                Err(TryLockError::WouldBlock) if start.elapsed() < patience => {
+                Ok(()) => return Ok(Self { held: Some((Arc::new(file), path.to_owned())) }),
+                Err(TryLockError::WouldBlock) if since.elapsed() < patience => {
                     tick()?;
                     std::thread::sleep(Duration::from_millis(10));
+                    let now = touched();
+                    if now != last {
+                        (since, last) = (Instant::now(), now);
+                    }
                 }
                 Err(_) => return Ok(none),
             }
         }
+    }
+
+    /// A progress whose every report shows waiting processes that this one is alive.
+    pub(crate) fn watched(&self, progress: &Progress) -> Progress {
+        let Some((file, _)) = &self.held else { return progress.clone() };
+        let file = file.clone();
+        let last = Mutex::new(Instant::now());
+        progress.also(move || {
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.elapsed() >= SIGN_OF_LIFE {
+                *last = Instant::now();
+                // Best effort: without it others merely do the same work.
+                let _ = file.set_modified(SystemTime::now());
+            }
+        })
     }
 }
 
@@ -50,7 +75,7 @@ impl Drop for Lock {
             // Removing first leaves no litter. Who waits on the old file and who makes a new one may then run
             // at once, which costs work and nothing else.
             let _ = std::fs::remove_file(path);
-            drop(file);
+            let _ = file.unlock();
         }
     }
 }

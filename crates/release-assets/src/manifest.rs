@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use crate::{Error, Result, files, hashing};
 
+/// The largest manifest that is read; published ones have some ten kilobytes.
+pub(crate) const MANIFEST_MAX_BYTES: u64 = 4 << 20;
+
 /// The publisher's list of archives, `release_assets.json` at the root of a model repository.
 ///
 /// Unknown fields are ignored, and a damaged entry only matters to who asks for it.
@@ -54,12 +57,10 @@ pub fn source_precision(requested: &str) -> &str {
 impl Manifest {
     /// The manifest's name at the root of a repository or release folder.
     pub const FILE_NAME: &'static str = "release_assets.json";
-    const MAX_BYTES: u64 = 4 << 20;
-
     /// Reads a manifest file of at most 4 MiB.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::parse(&files::read_small(path, Self::MAX_BYTES)?).map_err(|error| error.in_manifest(path))
+        Self::parse(&files::read_small(path, MANIFEST_MAX_BYTES)?).map_err(|error| error.in_manifest(path))
     }
 
     /// Parses a manifest: UTF-8 JSON with an object at the top; a byte order mark is tolerated.

@@ -55,7 +55,7 @@ pub fn extract_member(
     let mut counter = progress.phase(Phase::Extract, needed)?;
     archive.write_member(&entry, file, temporary.path(), needed, &mut counter)?;
     archive.recheck(&progress)?;
-    fs::rename(temporary.path(), target).map_err(|e| Error::writing(target, e, needed))?;
+    files::rename(temporary.path(), target).map_err(|e| Error::writing(target, e, needed))?;
     temporary.keep();
     files::sync_folder(parent).map_err(|e| Error::writing(parent, e, needed))?;
     Ok(true)

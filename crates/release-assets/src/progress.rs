@@ -6,9 +6,15 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
+    /// The hub is asked; no bytes are counted.
+    Resolve,
+    /// The archive comes over the network. Its size is 0 as long as it is unknown.
+    Download,
+    /// The archive is copied into the cache.
+    Import,
     /// The archive is hashed, which tells which cache entry it is.
     HashArchive,
-    /// Another thread or process prepares the same entry; no bytes are counted.
+    /// Another thread or process prepares the same entry, or a server asked to wait; no bytes are counted.
     Wait,
     /// Members are written.
     Extract,
@@ -34,6 +40,15 @@ impl Progress {
             Some(ControlFlow::Break(())) => Err(Error::Cancelled),
             _ => Ok(()),
         }
+    }
+
+    /// Does something at every report, before the caller hears of it.
+    pub(crate) fn also(&self, act: impl Fn() + Send + Sync + 'static) -> Self {
+        let inner = self.clone();
+        Self::new(move |phase, done, total| {
+            act();
+            inner.0.as_ref().map_or(ControlFlow::Continue(()), |callback| callback(phase, done, total))
+        })
     }
 
     /// Starts counting one phase.

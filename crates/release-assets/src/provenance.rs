@@ -4,12 +4,38 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::{InventoryEntry, hashing};
+use crate::{InventoryEntry, Pin, hashing};
 
 /// The record's name, at the root of every extraction.
 pub(crate) const RECORD_NAME: &str = "release_provenance.json";
 pub(crate) const RECORD_MAX_BYTES: u64 = 64 << 20;
 const SCHEMA_VERSION: u32 = 2;
+
+/// How an archive came here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Kind {
+    /// A file of the caller's.
+    #[default]
+    Local,
+    /// A plain address.
+    Url,
+    /// A hub's repository.
+    Hub,
+}
+
+impl Kind {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Local => "local archive",
+            Self::Url => "url",
+            Self::Hub => "hub",
+        }
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        [Self::Local, Self::Url, Self::Hub].into_iter().find(|kind| kind.text() == text)
+    }
+}
 
 /// Who asked for what: the part of the record that does not follow from the archive. Unknown parts are null.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +51,9 @@ pub(crate) struct Request {
     pub(crate) format: Option<String>,
     pub(crate) download_url: Option<String>,
     pub(crate) tool_versions: BTreeMap<String, Option<String>>,
+    pub(crate) chipset: Option<String>,
+    pub(crate) kind: Kind,
+    pub(crate) pin: Option<Pin>,
 }
 
 impl Request {
@@ -41,7 +70,32 @@ impl Request {
             ("format", json!(self.format)),
             ("download_url", json!(self.download_url)),
             ("tool_versions", json!(self.tool_versions)),
+            ("chipset", json!(self.chipset)),
+            ("origin", json!({ "kind": self.kind.text(), "pin": self.pin })),
         ])
+    }
+
+    /// The request that a record speaks of; none if it is not one of ours. What the record says of itself is no
+    /// proof: the key made from this must be the folder's name.
+    pub(crate) fn of_record(record: &Map<String, Value>) -> Option<Self> {
+        let text = |name: &str| record.get(name).and_then(Value::as_str).map(str::to_owned);
+        let origin = record.get("origin")?.as_object()?;
+        Some(Self {
+            repo_id: text("repo_id"),
+            requested_revision: text("requested_revision"),
+            resolved_revision: text("resolved_revision"),
+            pipeline_tag: text("pipeline_tag"),
+            manifest_sha256: text("manifest_sha256"),
+            manifest_version: text("manifest_version"),
+            requested_precision: text("requested_precision"),
+            source_precision: text("source_precision"),
+            format: text("format"),
+            download_url: text("download_url"),
+            tool_versions: serde_json::from_value(record.get("tool_versions")?.clone()).ok()?,
+            chipset: text("chipset"),
+            kind: Kind::from_text(origin.get("kind")?.as_str()?)?,
+            pin: serde_json::from_value(origin.get("pin")?.clone()).ok()?,
+        })
     }
 
     /// A short name for this request. Two requests for one archive that differ in anything recorded have two
@@ -62,7 +116,7 @@ pub(crate) struct Contents {
 }
 
 /// The record as it has to be, apart from the archive's file name. Keys and order: reference, provenance
-/// schema 2, extended by `inventory` and `origin`.
+/// schema 2, extended by `chipset`, `inventory` and `origin`.
 pub(crate) fn expected(
     request: &Request,
     archive_sha256: &str,
@@ -99,29 +153,33 @@ pub(crate) fn expected(
 /// The record's bytes: two spaces of indent, sorted keys.
 pub(crate) fn write(expected: &BTreeMap<&'static str, Value>, file_name: &str) -> Vec<u8> {
     let mut record = expected.clone();
-    record.insert("origin", json!(BTreeMap::from([("file_name", file_name), ("kind", "local archive")])));
-    format!("{:#}", json!(record)).into_bytes()
+    if let Some(Value::Object(origin)) = record.get_mut("origin") {
+        origin.insert("file_name".to_owned(), json!(file_name));
+    }
+    let mut record = json!(record);
+    record.sort_all_objects();
+    format!("{record:#}").into_bytes()
 }
 
 /// Names the fields of a record that are not as they have to be: changed, missing or unknown. Of the origin
-/// the kind counts, not the file name: that is a note on how the archive was called when it was first opened.
+/// everything counts but the file name: that is a note on how the archive was called when it was first opened.
 pub(crate) fn differences(
     expected: &BTreeMap<&'static str, Value>,
     record: &Map<String, Value>,
 ) -> Vec<String> {
     let mut fields: Vec<String> = expected
         .iter()
-        .filter(|(field, value)| record.get(**field) != Some(*value))
+        .filter(|(field, value)| **field != "origin" && record.get(**field) != Some(*value))
         .map(|(field, _)| (*field).to_owned())
         .collect();
     let origin_is_right = record.get("origin").and_then(Value::as_object).is_some_and(|origin| {
-        origin.len() == 2
-            && origin.get("kind").and_then(Value::as_str) == Some("local archive")
-            && origin.get("file_name").is_some_and(Value::is_string)
+        let mut origin = origin.clone();
+        let note = origin.remove("file_name");
+        note.is_some_and(|note| note.is_string()) && expected.get("origin") == Some(&Value::Object(origin))
     });
     if !origin_is_right {
         fields.push("origin".to_owned());
     }
-    fields.extend(record.keys().filter(|f| *f != "origin" && !expected.contains_key(f.as_str())).cloned());
+    fields.extend(record.keys().filter(|f| !expected.contains_key(f.as_str())).cloned());
     fields
 }

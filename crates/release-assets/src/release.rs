@@ -1,6 +1,12 @@
 use std::{
     fmt,
+    io::Write,
     path::{Path, PathBuf},
+};
+
+use crate::{
+    Error, Result,
+    files::{self, Temporary},
 };
 
 /// A verified extraction of a release archive: every file below [`root`](Self::root) was hashed when this was
@@ -17,6 +23,45 @@ pub struct Release {
     pub inventory: Vec<InventoryEntry>,
     /// What had to be done.
     pub outcome: Outcome,
+    /// What the archive's bytes were held against.
+    pub trust: Trust,
+    /// Bytes that came over the network for this call, attempts that failed included.
+    pub fetched_bytes: u64,
+    /// The hub's commit that the release was published at, where it comes from a hub.
+    pub commit: Option<String>,
+}
+
+/// What says that an archive is the right one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trust {
+    /// A pin, by whom and when.
+    Pinned {
+        /// Who wrote the pin.
+        by: String,
+        /// When, as `YYYY-MM-DD`.
+        at: String,
+    },
+    /// Nothing: this was the first download from its address. From now on the address must give the same.
+    FirstUse,
+    /// The first download from the same address gave the same bytes.
+    SinceFirstUse {
+        /// When that was, in seconds since 1970.
+        at: u64,
+    },
+    /// Nothing: the caller gave the file.
+    Given,
+}
+
+impl fmt::Display for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pinned { by, at } => write!(f, "pinned by {by} on {at}"),
+            Self::FirstUse => f.write_str("not pinned: trusted on first use"),
+            Self::SinceFirstUse { .. } => f.write_str("not pinned: the same as at first use"),
+            Self::Given => f.write_str("not pinned: a file as it was given"),
+        }
+    }
 }
 
 /// One file of a release.
@@ -53,6 +98,12 @@ pub enum Damage {
     /// The extraction's root is not a folder.
     #[error("the extraction is not a folder")]
     NotAFolder,
+    /// The archive in the cache is not the one that was stored there; it was fetched again.
+    #[error("the archive in the cache was changed")]
+    Archive,
+    /// The archive of an extraction is gone; it was fetched again.
+    #[error("the archive in the cache is missing")]
+    ArchiveMissing,
     /// A file of the archive is not there.
     #[error("`{path}` is missing")]
     Missing {
@@ -127,6 +178,29 @@ impl Release {
     pub fn metadata(&self) -> Option<PathBuf> {
         let entry = self.inventory.iter().find(|entry| is_metadata(&entry.path))?;
         Some(self.root.join(&entry.path))
+    }
+
+    /// Copies the record and, if there is one, the publisher's metadata into a folder, as
+    /// `release_provenance.json` and `release_metadata.json`: what a program that builds something else from the
+    /// release keeps beside it. Each file appears complete or not at all; one that is there is replaced. Returns the
+    /// paths that were written.
+    ///
+    /// Errors: [`Error::Io`](crate::Error::Io), [`Error::DiskFull`](crate::Error::DiskFull).
+    pub fn copy_contract_files(&self, folder: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
+        let folder = folder.as_ref();
+        let record = (self.provenance(), folder.join(crate::provenance::RECORD_NAME));
+        let metadata = self.metadata().map(|path| (path, folder.join("release_metadata.json")));
+        let mut written = Vec::new();
+        for (source, target) in [Some(record), metadata].into_iter().flatten() {
+            let fail = |e| Error::writing(&target, e, 0);
+            let bytes = files::read_small(&source, crate::provenance::RECORD_MAX_BYTES)?;
+            let (mut file, temporary) = Temporary::file(folder, &".contract-".into())?;
+            file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(fail)?;
+            files::rename(temporary.path(), &target).map_err(fail)?;
+            temporary.keep();
+            written.push(target);
+        }
+        Ok(written)
     }
 
     /// The path of the record, `release_provenance.json`.

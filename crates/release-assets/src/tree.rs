@@ -5,10 +5,12 @@ use std::{collections::BTreeSet, fs, io, path::Path};
 use serde_json::{Map, Value};
 
 use crate::{
-    Damage, Error, InventoryEntry, Phase, Result, external_data,
+    Damage, Error, InventoryEntry, Phase, Result,
+    central_directory::Entry,
+    external_data,
     extract::Archive,
     files,
-    hashing::{self, Fingerprint},
+    hashing::{self, Fingerprint, Job},
     progress::Progress,
     provenance::{self, Contents, RECORD_MAX_BYTES, RECORD_NAME, Request},
 };
@@ -27,14 +29,24 @@ pub(crate) enum State {
     Damaged(Vec<Damage>),
 }
 
-/// Checks the extraction at `root` in full: exactly the archive's files, each of the archive's size and
+/// How much of an extraction is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Every byte.
+    Full,
+    /// Names, kinds, sizes, and that nothing was written after the record.
+    Stat,
+}
+
+/// Checks the extraction at `root`. In full: exactly the archive's files, each of the archive's size and
 /// CRC-32 and of the recorded SHA-256, sidecars found anew, and a record that says what the files, the
-/// archive and the request say. Writes nothing. The only error is a cancelled one: what cannot be checked is
-/// damaged.
+/// archive and the request say. Writes nothing. What cannot be checked is damaged; the only errors are a
+/// cancelled run and an archive that is not what it should be.
 pub(crate) fn inspect(
     root: &Path,
-    archive: &Archive,
+    archive: &mut Archive,
     request: &Request,
+    depth: Depth,
     progress: &Progress,
 ) -> Result<State> {
     match fs::symlink_metadata(root) {
@@ -54,23 +66,10 @@ pub(crate) fn inspect(
         return Ok(State::Damaged(damage));
     }
     let recorded = |path: &str| record.get("inventory")?.get(path)?.get("sha256")?.as_str();
-    let mut counter = progress.phase(Phase::Verify, archive.listing.total_bytes)?;
-    let mut fingerprints = Vec::new();
-    for entry in archive.listing.files() {
-        let path = || entry.path.clone();
-        match hashing::fingerprint_file(&root.join(&entry.path), &mut counter) {
-            Ok(found) => {
-                // The archive anchors size and CRC-32, the record the SHA-256; both have to hold.
-                let right = found.size == entry.size && found.crc32 == entry.crc32;
-                if !right || recorded(&entry.path).is_some_and(|sha256| sha256 != found.sha256) {
-                    damage.push(Damage::Changed { path: path() });
-                }
-                fingerprints.push(found);
-            }
-            Err(Error::Cancelled) => return Err(Error::Cancelled),
-            Err(error) => damage.push(Damage::Unreadable { path: path(), reason: error.to_string() }),
-        }
-    }
+    let fingerprints = match depth {
+        Depth::Full => fingerprint_in_full(root, archive, progress, recorded, &mut damage)?,
+        Depth::Stat => take_on_trust(root, archive, recorded, &mut damage),
+    };
     if !damage.is_empty() {
         return Ok(State::Damaged(damage));
     }
@@ -88,6 +87,114 @@ pub(crate) fn inspect(
         return Ok(State::Valid(contents));
     }
     Ok(State::Damaged(fields.into_iter().map(|field| Damage::RecordField { field }).collect()))
+}
+
+/// Checks an extraction whose archive is not at hand against its own record: exactly the recorded files, each of the
+/// recorded size and hash. The only error is a cancelled run.
+pub(crate) fn inspect_by_record(
+    root: &Path,
+    record: &Map<String, Value>,
+    progress: &Progress,
+) -> Result<Vec<Damage>> {
+    let Some(inventory) = record.get("inventory").and_then(Value::as_object) else {
+        return Ok(vec![Damage::RecordField { field: "inventory".to_owned() }]);
+    };
+    let mut damage = Vec::new();
+    let size = |entry: &Value| entry.get("size").and_then(Value::as_u64);
+    let safe = |path: &str| {
+        !path.is_empty() && path.split('/').all(|c| crate::member_name::check_component(c).is_ok())
+    };
+    if let Some(path) = inventory.keys().find(|path| !safe(path)) {
+        return Ok(vec![Damage::Unexpected { path: path.clone() }]);
+    }
+    let files: BTreeSet<&str> = inventory.keys().map(String::as_str).collect();
+    let folders: BTreeSet<&str> =
+        files.iter().flat_map(|path| path.match_indices('/').map(|(at, _)| &path[..at])).collect();
+    find_unexpected(root, "", &files, &folders, &mut damage);
+    let jobs = inventory.iter().map(|(path, e)| (size(e).unwrap_or(0), Job::Path(root.join(path)))).collect();
+    let total = inventory.values().filter_map(size).fold(0, u64::saturating_add);
+    let results = hashing::fingerprint_all(jobs, progress.phase(Phase::Verify, total)?);
+    for ((path, entry), result) in inventory.iter().zip(results) {
+        let path = path.clone();
+        let recorded = entry.get("sha256").and_then(Value::as_str);
+        match result {
+            Ok(found) if Some(found.size) == size(entry) && Some(found.sha256.as_str()) == recorded => {}
+            Ok(_) => damage.push(Damage::Changed { path }),
+            Err(Error::Cancelled) => return Err(Error::Cancelled),
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                damage.push(Damage::Missing { path });
+            }
+            Err(Error::NotAFile { .. }) => damage.push(Damage::NotRegular { path }),
+            Err(error) => damage.push(Damage::Unreadable { path, reason: error.to_string() }),
+        }
+    }
+    Ok(damage)
+}
+
+/// Hashes every file, and the archive too if that was not done yet. Files that are wrong become damage.
+fn fingerprint_in_full<'a>(
+    root: &Path,
+    archive: &mut Archive,
+    progress: &Progress,
+    recorded: impl Fn(&str) -> Option<&'a str>,
+    damage: &mut Vec<Damage>,
+) -> Result<Vec<Fingerprint>> {
+    let entries: Vec<Entry> = archive.listing.files().cloned().collect();
+    let mut jobs: Vec<_> =
+        entries.iter().map(|entry| (entry.size, Job::Path(root.join(&entry.path)))).collect();
+    let mut total = archive.listing.total_bytes;
+    let with_archive = archive.hash_job().map(|job| {
+        total = total.saturating_add(job.0);
+        jobs.push(job);
+    });
+    let mut results = hashing::fingerprint_all(jobs, progress.phase(Phase::Verify, total)?);
+    if results.iter().any(|result| matches!(result, Err(Error::Cancelled))) {
+        return Err(Error::Cancelled);
+    }
+    if with_archive.is_some()
+        && let Some(result) = results.pop()
+    {
+        archive.accept_hash(&result?.sha256)?;
+    }
+    let mut fingerprints = Vec::new();
+    for (entry, result) in entries.iter().zip(results) {
+        let path = || entry.path.clone();
+        match result {
+            Ok(found) => {
+                // The archive anchors size and CRC-32, the record the SHA-256; both have to hold.
+                let right = found.size == entry.size && found.crc32 == entry.crc32;
+                if !right || recorded(&entry.path).is_some_and(|sha256| sha256 != found.sha256) {
+                    damage.push(Damage::Changed { path: path() });
+                }
+                fingerprints.push(found);
+            }
+            Err(error) => damage.push(Damage::Unreadable { path: path(), reason: error.to_string() }),
+        }
+    }
+    Ok(fingerprints)
+}
+
+/// Believes the record's hashes as long as no file was written after the record.
+fn take_on_trust<'a>(
+    root: &Path,
+    archive: &Archive,
+    recorded: impl Fn(&str) -> Option<&'a str>,
+    damage: &mut Vec<Damage>,
+) -> Vec<Fingerprint> {
+    let written = |path: &Path| fs::symlink_metadata(path).and_then(|metadata| metadata.modified()).ok();
+    let record = written(&root.join(RECORD_NAME));
+    let mut fingerprints = Vec::new();
+    for entry in archive.listing.files() {
+        let (path, size, crc32) = (entry.path.clone(), entry.size, entry.crc32);
+        let untouched = record.is_some() && written(&root.join(&path)) <= record;
+        match recorded(&path) {
+            Some(sha256) if untouched => {
+                fingerprints.push(Fingerprint { size, sha256: sha256.to_owned(), crc32 });
+            }
+            _ => damage.push(Damage::Changed { path }),
+        }
+    }
+    fingerprints
 }
 
 /// Pairs the archive's files with their fingerprints, sorted by path.
@@ -163,7 +270,7 @@ fn find_unexpected(
     }
 }
 
-fn read_record(root: &Path) -> std::result::Result<Map<String, Value>, String> {
+pub(crate) fn read_record(root: &Path) -> std::result::Result<Map<String, Value>, String> {
     let path = root.join(RECORD_NAME);
     if !fs::symlink_metadata(&path).map_err(|e| e.to_string())?.is_file() {
         return Err("it is not a regular file".to_owned());

@@ -61,6 +61,7 @@ fn the_record_of_a_local_archive() {
     let expected = format!(
         r#"{{
   "archive_sha256": "{archive}",
+  "chipset": null,
   "download_url": null,
   "external_data": {{
     "bundle/decoder.onnx": {{}},
@@ -95,7 +96,8 @@ fn the_record_of_a_local_archive() {
   "manifest_version": null,
   "origin": {{
     "file_name": "release.zip",
-    "kind": "local archive"
+    "kind": "local archive",
+    "pin": null
   }},
   "pipeline_tag": null,
   "repo_id": null,

@@ -183,7 +183,7 @@ fn any_field_of_the_record_that_is_wrong() {
     let release = place.open(&release_zip()).unwrap();
     let record: Value = serde_json::from_slice(&fs::read(release.provenance()).unwrap()).unwrap();
     let fields: Vec<String> = record.as_object().unwrap().keys().cloned().collect();
-    assert_eq!(fields.len(), 17);
+    assert_eq!(fields.len(), 18);
     for field in fields {
         let wrong =
             |reasons: Vec<Damage>| assert_eq!(reasons, [Damage::RecordField { field: field.clone() }]);

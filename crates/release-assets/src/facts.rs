@@ -1,0 +1,123 @@
+//! What the cache remembers between calls: which commit a revision was, the manifest at a commit, and which
+//! archive an address gave first.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    Error, Result,
+    files::{self, Temporary},
+    hashing,
+    manifest::MANIFEST_MAX_BYTES,
+};
+
+const FOLDER: &str = "facts-v1";
+const MAX_BYTES: u64 = 64 << 10;
+
+/// Small files, each written aside and renamed. One that cannot be understood, or speaks of something else,
+/// counts as absent.
+#[derive(Debug)]
+pub(crate) struct Facts(PathBuf);
+
+/// Which commit a revision was when it was last asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Resolution {
+    pub(crate) endpoint: String,
+    pub(crate) repository: String,
+    pub(crate) revision: Option<String>,
+    pub(crate) commit: String,
+    pub(crate) pipeline_tag: Option<String>,
+    pub(crate) manifest_sha256: String,
+}
+
+/// Which archive an address gave first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FirstUse {
+    /// Without query; the file's name is made from all of it.
+    pub(crate) url: String,
+    pub(crate) sha256: String,
+    pub(crate) size: u64,
+    /// Seconds since 1970.
+    pub(crate) at: u64,
+}
+
+impl Facts {
+    pub(crate) fn new(cache_root: &Path) -> Self {
+        Self(cache_root.join(FOLDER))
+    }
+
+    pub(crate) fn revision(
+        &self,
+        endpoint: &str,
+        repository: &str,
+        revision: Option<&str>,
+    ) -> Option<Resolution> {
+        let found: Resolution = read(&self.revision_path(endpoint, repository, revision))?;
+        let same = found.endpoint == endpoint && found.repository == repository;
+        (same && found.revision.as_deref() == revision).then_some(found)
+    }
+
+    pub(crate) fn remember_revision(&self, fact: &Resolution) -> Result<()> {
+        let path = self.revision_path(&fact.endpoint, &fact.repository, fact.revision.as_deref());
+        self.write(&path, &to_json(fact))
+    }
+
+    /// The manifest at a commit, if it is here with the hash it is remembered by.
+    pub(crate) fn manifest(&self, repository: &str, commit: &str, sha256: &str) -> Option<Vec<u8>> {
+        let bytes = files::read_small(&self.manifest_path(repository, commit), MANIFEST_MAX_BYTES).ok()?;
+        (hashing::sha256_bytes(&bytes) == sha256).then_some(bytes)
+    }
+
+    pub(crate) fn remember_manifest(&self, repository: &str, commit: &str, bytes: &[u8]) -> Result<()> {
+        self.write(&self.manifest_path(repository, commit), bytes)
+    }
+
+    pub(crate) fn first_use(&self, secret_url: &str) -> Option<FirstUse> {
+        let found: FirstUse = read(&self.first_use_path(secret_url))?;
+        found.sha256.bytes().all(|b| b.is_ascii_hexdigit()).then_some(found)
+    }
+
+    pub(crate) fn remember_first_use(&self, secret_url: &str, fact: &FirstUse) -> Result<()> {
+        self.write(&self.first_use_path(secret_url), &to_json(fact))
+    }
+
+    fn revision_path(&self, endpoint: &str, repository: &str, revision: Option<&str>) -> PathBuf {
+        self.0.join(format!("revision-{}.json", key(&[endpoint, repository, revision.unwrap_or("")])))
+    }
+
+    fn manifest_path(&self, repository: &str, commit: &str) -> PathBuf {
+        self.0.join(format!("manifest-{}.json", key(&[repository, commit])))
+    }
+
+    fn first_use_path(&self, secret_url: &str) -> PathBuf {
+        self.0.join(format!("archive-{}.json", key(&[secret_url])))
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let fail = |e| Error::writing(path, e, bytes.len() as u64);
+        fs::create_dir_all(&self.0).map_err(fail)?;
+        let (mut file, temporary) = Temporary::file(&self.0, &".writing-".into())?;
+        file.write_all(bytes).and_then(|()| file.sync_all()).map_err(fail)?;
+        files::rename(temporary.path(), path).map_err(fail)?;
+        temporary.keep();
+        files::sync_folder(&self.0).map_err(fail)
+    }
+}
+
+fn key(parts: &[&str]) -> String {
+    hashing::sha256_bytes(serde_json::json!(parts).to_string().as_bytes()).chars().take(32).collect()
+}
+
+fn to_json(fact: &impl Serialize) -> Vec<u8> {
+    // Plain structures of texts and numbers always have a JSON form.
+    serde_json::to_vec_pretty(fact).unwrap_or_default()
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&files::read_small(path, MAX_BYTES).ok()?).ok()
+}

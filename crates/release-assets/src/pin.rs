@@ -1,0 +1,172 @@
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, InventoryEntry, Result};
+
+/// The bytes that a release must have, and who says so. Given a pin, nothing else is accepted.
+///
+/// Serialises to JSON, to be kept under version control beside the program that uses it.
+///
+/// ```
+/// let pin = release_assets::Pin::sam2();
+/// assert_eq!(pin.repository.as_deref(), Some("qualcomm/Segment-Anything-Model-2"));
+/// let text = serde_json::to_string_pretty(&pin)?;
+/// assert_eq!(serde_json::from_str::<release_assets::Pin>(&text)?, pin);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Pin {
+    /// SHA-256 of the archive, lower-case hex.
+    pub sha256: String,
+    /// Bytes of the archive, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Where the archive is. None where the manifest at the pinned commit says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The hub's repository, as `owner/name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// The commit of that repository, 40 hex digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// SHA-256 of the manifest at that commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest_sha256: Option<String>,
+    /// Files that the archive must hold; others may be there too.
+    #[serde(default)]
+    pub members: Vec<PinnedMember>,
+    /// The licence of the release, as an SPDX expression where it has one.
+    pub licence: String,
+    /// Who looked at the release and wrote the pin.
+    pub pinned_by: String,
+    /// The day on which that was, as `YYYY-MM-DD`.
+    pub pinned_at: String,
+}
+
+/// One file that a pinned archive must hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PinnedMember {
+    /// SHA-256 of the file, lower-case hex.
+    pub sha256: String,
+    /// The path in the archive, `/` between components; none where only the content is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Bytes of the file, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+}
+
+impl Pin {
+    /// A pin of an archive by its hash alone.
+    pub fn new(
+        sha256: impl Into<String>,
+        licence: impl Into<String>,
+        pinned_by: impl Into<String>,
+        pinned_at: impl Into<String>,
+    ) -> Self {
+        Self {
+            sha256: sha256.into(),
+            size: None,
+            url: None,
+            repository: None,
+            commit: None,
+            manifest_sha256: None,
+            members: Vec::new(),
+            licence: licence.into(),
+            pinned_by: pinned_by.into(),
+            pinned_at: pinned_at.into(),
+        }
+    }
+
+    /// The `float` ONNX release of SAM 2 in `qualcomm/Segment-Anything-Model-2`, publisher version 0.58.0:
+    /// graphs and sidecars of encoder and decoder. The numbers are those that a public tool recorded when it
+    /// acquired the release; they were not checked against the publisher's host by this project.
+    pub fn sam2() -> Self {
+        let member = |sha256: &str| PinnedMember { sha256: sha256.to_owned(), path: None, size: None };
+        Self {
+            repository: Some("qualcomm/Segment-Anything-Model-2".to_owned()),
+            commit: Some("b79dd7131b5409ff0c74d1c2793656305403476c".to_owned()),
+            manifest_sha256: Some(
+                "8d05f332a0b78994adbbf60589b70fbfc2d33688d14a9f80c34bab79c9205641".to_owned(),
+            ),
+            members: vec![
+                member("d0e5eee1603ac256babf93058997b5a90354470595349f6a5433a112b3caf157"),
+                member("97fdcb37bdb1723aa1187356fc152d1c864666ebda4d3e6d7abf1895b635785f"),
+                member("bcf847720ec944a87704e3965556602d137f1523deb78b5d2ec7e2c29759fea6"),
+                member("eb0ddcfbd041fce511ef5ee57b58fce7858299d2cd56214b817d201cfb852818"),
+            ],
+            ..Self::new(
+                "6c47f7e4eacfad4212d512c434277dfab60d980fea467b4b13d4110baa7f25cf",
+                "Apache-2.0 for SAM 2 itself; the export is under the terms of the publisher's model card",
+                "sam-kit, from public records",
+                "2026-11-30",
+            )
+        }
+    }
+
+    /// The pin that ships with this crate for a release, if there is one.
+    pub(crate) fn built_in(
+        repository: &str,
+        commit: &str,
+        source_precision: &str,
+        runtime: &str,
+    ) -> Option<Self> {
+        let pin = Self::sam2();
+        let same = pin.repository.as_deref() == Some(repository) && pin.commit.as_deref() == Some(commit);
+        (same && source_precision == "float" && runtime == "onnx").then_some(pin)
+    }
+
+    /// Checks the form of what was given.
+    pub(crate) fn validate(&self) -> Result<()> {
+        let hashes =
+            self.members.iter().map(|m| &m.sha256).chain(&self.manifest_sha256).chain([&self.sha256]);
+        for hash in hashes {
+            if hash.len() != 64 || !hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
+                let detail = format!("`{}` is no SHA-256 in lower-case hex", hash.escape_debug());
+                return Err(Error::Setting { name: "pin", detail });
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds a value against the pin's.
+    pub(crate) fn require(&self, what: &str, pinned: Option<&str>, found: &str) -> Result<()> {
+        match pinned {
+            Some(pinned) if pinned != found => Err(self.broken(what, pinned, found)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn broken(&self, what: &str, expected: &str, found: &str) -> Error {
+        Error::PinBroken {
+            what: what.to_owned(),
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+            pinned_by: self.pinned_by.clone(),
+            pinned_at: self.pinned_at.clone(),
+        }
+    }
+
+    /// Holds the files of a release against the pinned ones.
+    pub(crate) fn require_members(&self, inventory: &[InventoryEntry]) -> Result<()> {
+        for member in &self.members {
+            let what = || format!("file {}", member.path.as_deref().unwrap_or("of any name"));
+            let found = match &member.path {
+                Some(path) => inventory.iter().find(|entry| entry.path == *path),
+                None => inventory.iter().find(|entry| entry.sha256 == member.sha256),
+            };
+            let Some(found) = found else {
+                return Err(self.broken(&what(), &member.sha256, "no such file"));
+            };
+            if found.sha256 != member.sha256 {
+                return Err(self.broken(&what(), &member.sha256, &found.sha256));
+            }
+            if let Some(size) = member.size.filter(|size| *size != found.size) {
+                return Err(self.broken(&what(), &format!("{size} bytes"), &format!("{} bytes", found.size)));
+            }
+        }
+        Ok(())
+    }
+}
