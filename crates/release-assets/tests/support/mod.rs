@@ -86,6 +86,19 @@ pub(crate) fn contents(root: &Path) -> Vec<(String, Vec<u8>)> {
     tree(root).into_iter().map(|path| (path.clone(), fs::read(root.join(path)).unwrap())).collect()
 }
 
+/// Bytes that do not compress, always the same.
+pub(crate) fn noise(bytes: usize) -> Vec<u8> {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = || {
+        // xorshift64
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
 // ---- ordinary archives
 
 /// A release as published: one folder, two graphs, one with its weights beside it, and `metadata.json`.

@@ -1,0 +1,148 @@
+//! W2, D6, D7: what is here is used without a network; what is missing is named; a zip can be brought by hand.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod loopback;
+mod support;
+
+use loopback::hub::{ARCHIVE, COMMIT, Hub, wanted};
+use release_assets::{Client, Damage, Error, HubRelease, Outcome, Pin, Trust};
+use support::{Place, release_zip};
+
+/// A client whose every use of the network fails: there is nobody at its endpoint, and it may not even ask.
+fn offline(hub: &Hub) -> Client {
+    hub.server.client().offline(true).build().unwrap()
+}
+
+fn missing(place: &Place, wanted: &HubRelease, client: &Client) -> String {
+    let error = place.cache().acquire(wanted, client).unwrap_err();
+    let Error::Offline { missing } = error else { panic!("{error:?}") };
+    missing
+}
+
+#[test]
+fn a_remembered_revision_opens_offline() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let online =
+        place.cache().acquire(&wanted().revision("main"), &hub.server.client().build().unwrap()).unwrap();
+    let before = hub.server.requests().len();
+    for revision in ["main", COMMIT] {
+        let release = place.cache().acquire(&wanted().revision(revision), &offline(&hub)).unwrap();
+        assert_eq!((&release.archive_sha256, release.fetched_bytes), (&online.archive_sha256, 0));
+        assert_eq!(release.commit.as_deref(), Some(COMMIT));
+    }
+    // Other precisions of the same archive too, and what was damaged is mended from it.
+    std::fs::write(online.root.join("bundle/encoder.onnx"), "x").unwrap();
+    let mended = place.cache().acquire(&wanted().revision("main"), &offline(&hub)).unwrap();
+    assert!(matches!(mended.outcome, Outcome::Repaired { .. }));
+    place.cache().acquire(&wanted().revision("main").precision("fp16"), &offline(&hub)).unwrap();
+    assert_eq!(hub.server.requests().len(), before, "the network was used");
+}
+
+/// Online too, a full commit whose manifest and archive are here needs no network.
+#[test]
+fn a_commit_is_settled() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    place.cache().acquire(&wanted(), &client).unwrap();
+    let before = hub.server.requests().len();
+    place.cache().acquire(&wanted().revision(COMMIT), &client).unwrap();
+    assert_eq!(hub.server.requests().len(), before);
+    place.cache().acquire(&wanted(), &client).unwrap();
+    assert_eq!(hub.server.requests().len(), before + 2, "a branch may have moved");
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let said = missing(&place, &wanted(), &offline(&hub));
+    assert!(said.contains("the default branch of owner/Model-1"), "{said}");
+    let client = hub.server.client().build().unwrap();
+    let release = place.cache().acquire(&wanted(), &client).unwrap();
+    let said = missing(&place, &wanted().revision("v1"), &offline(&hub));
+    assert!(said.contains("v1 of owner/Model-1"), "{said}");
+    let kept = release.root.parent().unwrap().join("release.zip");
+    std::fs::write(&kept, "x").unwrap();
+    let said = missing(&place, &wanted(), &offline(&hub));
+    assert!(said.contains("a sound copy of the archive") && said.contains(ARCHIVE), "{said}");
+    std::fs::remove_file(&kept).unwrap();
+    let said = missing(&place, &wanted(), &offline(&hub));
+    assert!(said.contains(ARCHIVE), "{said}");
+    // Nothing was lost by asking: with the network back the release is whole again.
+    let mended = place.cache().acquire(&wanted(), &client).unwrap();
+    assert!(
+        matches!(mended.outcome, Outcome::Repaired { ref reasons } if *reasons == [Damage::ArchiveMissing])
+    );
+    // An address that was never used.
+    let error = place.cache().acquire_url("https://localhost:1/x.zip", None, &offline(&hub)).unwrap_err();
+    assert!(matches!(error, Error::Offline { .. }), "{error:?}");
+}
+
+/// A cache that cannot be written is used as long as it is right.
+#[cfg(unix)]
+#[test]
+fn a_read_only_cache_is_used() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    place.cache().acquire(&wanted(), &client).unwrap();
+    let before = support::contents(&place.cache_root());
+    let folders = || {
+        let mut all = vec![place.cache_root()];
+        let mut at = 0;
+        while at < all.len() {
+            let entries = std::fs::read_dir(&all[at]).unwrap().flatten();
+            all.extend(entries.filter(|e| e.file_type().unwrap().is_dir()).map(|e| e.path()));
+            at += 1;
+        }
+        all
+    };
+    let set = |mode| {
+        for folder in folders() {
+            std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    set(0o555);
+    let online = place.cache().acquire(&wanted(), &client).map(|release| release.outcome);
+    let without = place.cache().acquire(&wanted(), &offline(&hub)).map(|release| release.outcome);
+    set(0o755);
+    assert_eq!((online.unwrap(), without.unwrap()), (Outcome::Reused, Outcome::Reused));
+    assert_eq!(support::contents(&place.cache_root()), before);
+}
+
+#[test]
+fn a_zip_from_disk_is_imported() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let zip = place.write("by-hand.zip", &release_zip());
+    let release = place.cache().import(&zip, None).unwrap();
+    assert_eq!((&release.trust, &release.outcome), (&Trust::Given, &Outcome::Extracted));
+    // The cache has a copy of its own.
+    std::fs::remove_file(&zip).unwrap();
+    assert!(release.root.parent().unwrap().join("release.zip").is_file());
+    // With a pin, requests for the pinned release find it.
+    let zip = place.write("by-hand.zip", &release_zip());
+    let mut pin = hub.pin();
+    pin.url = Some(hub.server.url(ARCHIVE));
+    assert!(matches!(place.cache().import(&zip, Some(&pin)).unwrap().trust, Trust::Pinned { .. }));
+    let by_url = place.cache().acquire_url(&hub.server.url(ARCHIVE), Some(&pin), &offline(&hub)).unwrap();
+    assert_eq!(by_url.archive_sha256, release.archive_sha256);
+    place.cache().acquire_url(&hub.server.url(ARCHIVE), None, &offline(&hub)).unwrap();
+    let by_pin = wanted().revision(COMMIT).pin(pin);
+    let by_pin = place.cache().acquire(&by_pin, &offline(&hub)).unwrap();
+    assert_eq!((by_pin.archive_sha256, by_pin.commit.as_deref()), (release.archive_sha256, Some(COMMIT)));
+    assert_eq!(hub.server.requests().len(), 0);
+}
+
+#[test]
+fn an_import_is_verified_like_a_download() {
+    let place = Place::new();
+    let zip = place.write("by-hand.zip", &release_zip());
+    let other = Pin::new("0".repeat(64), "MIT", "the tests", "2026-11-30");
+    let error = place.cache().import(&zip, Some(&other)).unwrap_err();
+    assert!(matches!(error, Error::HashMismatch { .. }), "{error:?}");
+    for (name, bytes) in [("text.zip", &b"just text"[..]), ("torn.zip", &release_zip()[..200])] {
+        let error = place.cache().import(place.write(name, bytes), None).unwrap_err();
+        assert!(matches!(error, Error::Archive { .. }), "{error:?}");
+    }
+    assert_eq!(place.files(), ["by-hand.zip", "text.zip", "torn.zip"]);
+}

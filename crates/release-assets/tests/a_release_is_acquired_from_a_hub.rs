@@ -1,0 +1,232 @@
+//! RA3 to RA9, W1, W3, W4: from a repository to a verified folder, and back to it after any damage.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod loopback;
+mod support;
+
+use std::fs;
+
+use loopback::hub::{self, COMMIT, Hub, REPOSITORY, wanted};
+use release_assets::{Cache, Damage, Error, HubRelease, Outcome, Release, Trust};
+use serde_json::{Value, json};
+use support::{Place, release_zip};
+
+fn place_and_hub() -> (Place, Hub) {
+    (Place::new(), Hub::new(release_zip()))
+}
+
+fn acquire(place: &Place, hub: &Hub, wanted: &HubRelease) -> Result<Release, Error> {
+    place.cache().acquire(wanted, &hub.server.client().build().unwrap())
+}
+
+fn damage(release: &Release) -> Vec<Damage> {
+    match &release.outcome {
+        Outcome::Repaired { reasons } => reasons.clone(),
+        other => panic!("{other}"),
+    }
+}
+
+/// RA3: what is recorded; one download.
+#[test]
+fn the_record_says_where_everything_came_from() {
+    let (place, hub) = place_and_hub();
+    let release = acquire(&place, &hub, &wanted().revision("main").precision("fp16")).unwrap();
+    assert_eq!(hub.downloads(), 1);
+    assert_eq!((&release.outcome, &release.trust), (&Outcome::Extracted, &Trust::FirstUse));
+    assert_eq!(release.fetched_bytes, hub.world.lock().unwrap().archive.len() as u64);
+    assert_eq!(release.commit.as_deref(), Some(COMMIT));
+    assert!(release.metadata().unwrap().ends_with("bundle/metadata.json"));
+    let record: Value = serde_json::from_slice(&fs::read(release.provenance()).unwrap()).unwrap();
+    let file = |name: &str| release.inventory.iter().find(|f| f.path == name).unwrap().sha256.clone();
+    let manifest_sha256 = hub::digest(&hub.world.lock().unwrap().manifest);
+    for (field, value) in [
+        ("schema_version", json!(2)),
+        ("repo_id", json!(REPOSITORY)),
+        ("requested_revision", json!("main")),
+        ("resolved_revision", json!(COMMIT)),
+        ("pipeline_tag", json!("mask-generation")),
+        ("manifest_sha256", json!(manifest_sha256)),
+        ("manifest_version", json!("0.58.0")),
+        ("requested_precision", json!("fp16")),
+        ("source_precision", json!("float")),
+        ("format", json!("onnx")),
+        ("download_url", json!(hub.server.url(hub::ARCHIVE))),
+        ("archive_sha256", json!(hub.archive_sha256())),
+        ("tool_versions", json!({"onnx": "1.18.0", "qairt": null})),
+        ("origin", json!({"file_name": "release.zip", "kind": "hub", "pin": null})),
+    ] {
+        assert_eq!(record[field], value, "{field}");
+    }
+    let sidecars = json!({"bundle/weights.data": file("bundle/weights.data")});
+    assert_eq!(record["external_data"]["bundle/encoder.onnx"], sidecars);
+    assert_eq!(record["inventory"].as_object().unwrap().len(), release.inventory.len());
+}
+
+/// RA4 and W3: the same again, the other precisions, a branch and its commit: one archive, one download.
+#[test]
+fn what_is_here_is_not_fetched_again() {
+    let (place, hub) = place_and_hub();
+    let first = acquire(&place, &hub, &wanted()).unwrap();
+    let again = acquire(&place, &hub, &wanted()).unwrap();
+    assert_eq!((&again.root, &again.outcome, again.fetched_bytes), (&first.root, &Outcome::Reused, 0));
+    assert!(matches!(again.trust, Trust::SinceFirstUse { .. }), "{:?}", again.trust);
+    for other in [
+        wanted().precision("fp32"),
+        wanted().precision("fp16"),
+        wanted().precision("float"),
+        wanted().revision("main"),
+        wanted().revision(COMMIT),
+    ] {
+        let release = acquire(&place, &hub, &other).unwrap();
+        assert_eq!((release.archive_sha256, release.fetched_bytes), (first.archive_sha256.clone(), 0));
+    }
+    assert_eq!(hub.downloads(), 1);
+}
+
+type Harm = fn(&std::path::Path);
+
+/// RA5, RA6, RA7, W4: a graph, a sidecar, the metadata, an extra file, the record, the whole extraction.
+#[test]
+fn a_damaged_extraction_is_rebuilt_without_a_download() {
+    let (place, hub) = place_and_hub();
+    let release = acquire(&place, &hub, &wanted()).unwrap();
+    let contents = support::contents(&release.root);
+    let changed = |path: &str| Damage::Changed { path: path.to_owned() };
+    let cases: [(Harm, Option<Damage>); 7] = [
+        (
+            |root| fs::write(root.join("bundle/encoder.onnx"), "x").unwrap(),
+            Some(changed("bundle/encoder.onnx")),
+        ),
+        (
+            |root| fs::write(root.join("bundle/weights.data"), [7; 256]).unwrap(),
+            Some(changed("bundle/weights.data")),
+        ),
+        (
+            |root| fs::write(root.join("bundle/metadata.json"), "{}").unwrap(),
+            Some(changed("bundle/metadata.json")),
+        ),
+        (
+            |root| fs::write(root.join("bundle/extra.onnx"), "x").unwrap(),
+            Some(Damage::Unexpected { path: "bundle/extra.onnx".to_owned() }),
+        ),
+        (
+            |root| fs::remove_file(root.join("bundle/decoder.onnx")).unwrap(),
+            Some(Damage::Missing { path: "bundle/decoder.onnx".to_owned() }),
+        ),
+        (|root| fs::write(root.join("release_provenance.json"), "{").unwrap(), None),
+        (|root| fs::remove_file(root.join("release_provenance.json")).unwrap(), None),
+    ];
+    for (number, (harm, expected)) in cases.into_iter().enumerate() {
+        harm(&release.root);
+        let mended = acquire(&place, &hub, &wanted()).unwrap();
+        assert_eq!(mended.root, release.root);
+        if let Some(expected) = expected {
+            assert_eq!(damage(&mended), [expected]);
+        } else {
+            assert!(matches!(damage(&mended)[..], [Damage::Record { .. }]), "case {number}");
+        }
+        assert_eq!(support::contents(&release.root), contents, "case {number}");
+    }
+    fs::remove_dir_all(&release.root).unwrap();
+    assert_eq!(acquire(&place, &hub, &wanted()).unwrap().outcome, Outcome::Extracted);
+    assert_eq!(support::contents(&release.root), contents);
+    assert_eq!(hub.downloads(), 1);
+}
+
+/// Every field of the record is held against the request and the files.
+#[test]
+fn an_edited_record_is_not_believed() {
+    let (place, hub) = place_and_hub();
+    let release = acquire(&place, &hub, &wanted().revision("main")).unwrap();
+    let original = fs::read_to_string(release.provenance()).unwrap();
+    let record: Value = serde_json::from_str(&original).unwrap();
+    for field in record.as_object().unwrap().keys() {
+        let mut edited = record.clone();
+        edited[field] = json!("something else");
+        fs::write(release.provenance(), edited.to_string()).unwrap();
+        let mended = acquire(&place, &hub, &wanted().revision("main")).unwrap();
+        assert_eq!(damage(&mended), [Damage::RecordField { field: field.clone() }]);
+        assert_eq!(fs::read_to_string(release.provenance()).unwrap(), original, "{field}");
+    }
+    assert_eq!(hub.downloads(), 1);
+}
+
+/// RA8: the archive itself, changed or gone.
+#[test]
+fn a_damaged_archive_is_fetched_again_and_must_be_the_same() {
+    let (place, hub) = place_and_hub();
+    let release = acquire(&place, &hub, &wanted()).unwrap();
+    let kept = release.root.parent().unwrap().join("release.zip");
+    let size = fs::metadata(&kept).unwrap().len();
+    let mut flipped = fs::read(&kept).unwrap();
+    flipped[40] ^= 1;
+    for (number, bytes) in [flipped, Vec::new(), b"PK".to_vec()].into_iter().enumerate() {
+        fs::write(&kept, bytes).unwrap();
+        let mended = acquire(&place, &hub, &wanted()).unwrap();
+        assert_eq!((damage(&mended), mended.fetched_bytes), (vec![Damage::Archive], size), "case {number}");
+        assert_eq!((&mended.root, hub.downloads()), (&release.root, 2 + number));
+        assert_eq!(hub::digest(&fs::read(&kept).unwrap()), release.archive_sha256);
+    }
+    fs::remove_file(&kept).unwrap();
+    let mended = acquire(&place, &hub, &wanted()).unwrap();
+    assert_eq!((damage(&mended), mended.fetched_bytes), (vec![Damage::ArchiveMissing], size));
+    fs::remove_file(&kept).unwrap();
+    fs::create_dir(&kept).unwrap();
+    assert_eq!(damage(&acquire(&place, &hub, &wanted()).unwrap()), [Damage::Archive]);
+    assert_eq!(acquire(&place, &hub, &wanted()).unwrap().outcome, Outcome::Reused);
+}
+
+/// RA9: a manifest without the asset is no absent release; what there is is said.
+#[test]
+fn a_missing_asset_is_said_with_what_there_is() {
+    let (place, hub) = place_and_hub();
+    let said = |wanted: &HubRelease| acquire(&place, &hub, wanted).unwrap_err();
+    let error = said(&wanted().precision("int8"));
+    let Error::NoAsset { precision, available, .. } = &error else { panic!("{error}") };
+    assert_eq!(precision, "int8");
+    assert_eq!(*available, ["float/onnx", "float/tflite", "float/snapdragon-x/onnx", "w8a8/onnx"]);
+    assert!(matches!(said(&wanted().chipset("none")), Error::NoAsset { chipset: Some(_), .. }));
+    assert!(matches!(said(&wanted().precision("w8a8")), Error::Manifest { .. }));
+    for (manifest, detail) in
+        [("{}", "NoAsset"), ("[]", "Manifest"), ("", "Manifest"), ("<html>", "Manifest")]
+    {
+        hub.world.lock().unwrap().manifest = manifest.as_bytes().to_vec();
+        let error = format!("{:?}", said(&wanted()));
+        assert!(error.starts_with(detail), "{manifest}: {error}");
+    }
+    assert_eq!(hub.downloads(), 0);
+    assert_eq!(place.files(), [] as [&str; 0], "nothing of a request that failed is kept");
+}
+
+/// The commit is what counts: when a branch moves on, the next call follows it, and both releases stay.
+#[test]
+fn a_branch_that_moves_on_is_followed() {
+    let (place, hub) = place_and_hub();
+    let before = acquire(&place, &hub, &wanted()).unwrap();
+    let later = "f".repeat(40);
+    hub.world.lock().unwrap().commit.clone_from(&later);
+    let after = acquire(&place, &hub, &wanted()).unwrap();
+    assert_eq!(after.commit.as_deref(), Some(later.as_str()));
+    assert_ne!(after.root, before.root);
+    assert!(before.root.exists());
+}
+
+#[test]
+fn contract_files_are_copied() {
+    let (place, hub) = place_and_hub();
+    let release = acquire(&place, &hub, &wanted()).unwrap();
+    let folder = place.dir.path().join("out");
+    fs::create_dir(&folder).unwrap();
+    // RA10.
+    for _ in 0..2 {
+        let written = release.copy_contract_files(&folder).unwrap();
+        assert_eq!(
+            written,
+            ["release_provenance.json", "release_metadata.json"].map(|name| folder.join(name))
+        );
+        assert_eq!(fs::read(&written[0]).unwrap(), fs::read(release.provenance()).unwrap());
+        assert_eq!(fs::read(&written[1]).unwrap(), fs::read(release.metadata().unwrap()).unwrap());
+        assert_eq!(support::tree(&folder).len(), 2);
+    }
+    let _ = Cache::new(place.cache_root());
+}

@@ -1,0 +1,185 @@
+//! D2, W4: a pin decides; without one the first download does, and says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod loopback;
+mod support;
+
+use loopback::hub::{self, ARCHIVE, Hub, wanted};
+use release_assets::{Error, HubRelease, NetworkFault, Pin, Release, Trust};
+use support::{Place, release_members, release_zip, zip_of};
+
+struct Case {
+    place: Place,
+    hub: Hub,
+}
+
+impl Case {
+    fn new() -> Self {
+        Self { place: Place::new(), hub: Hub::new(release_zip()) }
+    }
+
+    fn acquire(&self, wanted: &HubRelease) -> Result<Release, Error> {
+        self.place.cache().acquire(wanted, &self.hub.server.client().build().unwrap())
+    }
+
+    fn url(&self, pin: Option<&Pin>) -> Result<Release, Error> {
+        let client = self.hub.server.client().build().unwrap();
+        self.place.cache().acquire_url(&self.hub.server.url(ARCHIVE), pin, &client)
+    }
+}
+
+/// Another archive with the same files but one.
+fn other_zip() -> Vec<u8> {
+    let mut members = release_members();
+    members[3].1 = b"{}".to_vec();
+    zip_of(&members)
+}
+
+fn broken(result: Result<Release, Error>, expected: &str) {
+    let error = result.unwrap_err();
+    assert!(matches!(error, Error::PinBroken { ref what, .. } if what.starts_with(expected)), "{error:?}");
+    assert!(error.to_string().contains("pinned by the tests on 2026-11-30"), "{error}");
+}
+
+#[test]
+fn the_pinned_release_is_accepted_and_recorded() {
+    let case = Case::new();
+    let release = case.acquire(&wanted().pin(case.hub.pin())).unwrap();
+    assert_eq!(release.trust, Trust::Pinned { by: "the tests".to_owned(), at: "2026-11-30".to_owned() });
+    let record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(release.provenance()).unwrap()).unwrap();
+    assert_eq!(record["origin"]["pin"], serde_json::to_value(case.hub.pin()).unwrap());
+    assert_eq!(record["origin"]["pin"]["licence"], "MIT");
+}
+
+#[test]
+fn each_part_of_a_pin_is_held() {
+    let with = |change: fn(&mut Pin)| {
+        let case = Case::new();
+        let mut pin = case.hub.pin();
+        change(&mut pin);
+        case.acquire(&wanted().pin(pin))
+    };
+    let hash = || "0".repeat(64);
+    broken(with(|pin| pin.repository = Some("owner/other".to_owned())), "the repository");
+    broken(with(|pin| pin.commit = Some("f".repeat(40))), "the commit");
+    broken(with(|pin| pin.manifest_sha256 = Some("0".repeat(64))), "the manifest's SHA-256");
+    broken(with(|pin| pin.url = Some("https://localhost:1/other.zip".to_owned())), "the address");
+    broken(with(|pin| pin.sha256 = "0".repeat(64)), "the SHA-256 of https://localhost");
+    let error = with(|pin| pin.size = Some(7)).unwrap_err();
+    assert!(matches!(error, Error::Download { fault: NetworkFault::NotTheFile(_), .. }), "{error:?}");
+    let error = with(|pin| pin.sha256 = "not a hash".to_owned()).unwrap_err();
+    assert!(matches!(error, Error::Setting { name: "pin", .. }), "{error:?}");
+
+    let member = |text: &str| serde_json::from_str(text).unwrap();
+    let with_member = |text: String| {
+        let case = Case::new();
+        let mut pin = case.hub.pin();
+        pin.members = vec![member(&text)];
+        case.acquire(&wanted().pin(pin))
+    };
+    let metadata = hub::digest(&release_members()[3].1);
+    with_member(format!(r#"{{"path": "bundle/metadata.json", "sha256": "{metadata}", "size": 38}}"#))
+        .unwrap();
+    with_member(format!(r#"{{"sha256": "{metadata}"}}"#)).unwrap();
+    broken(
+        with_member(format!(r#"{{"path": "bundle/metadata.json", "sha256": "{}"}}"#, hash())),
+        "file bundle/metadata.json",
+    );
+    broken(with_member(format!(r#"{{"path": "none", "sha256": "{metadata}"}}"#)), "file none");
+    broken(with_member(format!(r#"{{"sha256": "{}"}}"#, hash())), "file of any name");
+    broken(
+        with_member(format!(r#"{{"path": "bundle/metadata.json", "sha256": "{metadata}", "size": 1}}"#)),
+        "file bundle/metadata.json",
+    );
+}
+
+/// Nothing of another archive stays, and the right one is taken as soon as it is there.
+#[test]
+fn another_archive_is_refused_and_leaves_nothing() {
+    let case = Case::new();
+    let pin = case.hub.pin();
+    case.hub.world.lock().unwrap().archive = other_zip();
+    let mut unsized_pin = pin.clone();
+    unsized_pin.size = None;
+    broken(case.acquire(&wanted().pin(unsized_pin.clone())), "the SHA-256 of https://localhost");
+    let left = case.place.files();
+    assert!(
+        left.iter()
+            .all(|path| path.starts_with("cache/facts-v1/revision")
+                || path.starts_with("cache/facts-v1/manifest")),
+        "{left:?}"
+    );
+    case.hub.world.lock().unwrap().archive = release_zip();
+    case.acquire(&wanted().pin(unsized_pin)).unwrap();
+}
+
+/// Trust on first use: the same address must go on giving the same bytes, until the caller says otherwise, once.
+#[test]
+fn a_replaced_archive_is_noticed() {
+    let case = Case::new();
+    let first = case.acquire(&wanted()).unwrap();
+    assert_eq!(first.trust, Trust::FirstUse);
+    case.hub.world.lock().unwrap().archive = other_zip();
+    // As long as the first one is here there is nothing to ask for.
+    case.acquire(&wanted()).unwrap();
+    std::fs::remove_dir_all(first.root.parent().unwrap()).unwrap();
+    let error = case.acquire(&wanted()).unwrap_err();
+    let Error::ArchiveReplaced { first: before, found, .. } = &error else { panic!("{error:?}") };
+    assert_eq!((before, found), (&first.archive_sha256, &hub::digest(&other_zip())));
+    assert!(case.acquire(&wanted()).is_err(), "asking twice is no consent");
+    let accepted = case.acquire(&wanted().accept_changed_archive()).unwrap();
+    assert_eq!((&accepted.archive_sha256, &accepted.trust), (found, &Trust::FirstUse));
+    assert!(matches!(case.acquire(&wanted()).unwrap().trust, Trust::SinceFirstUse { .. }));
+    // A pin has the last word.
+    let pin = Pin::new(first.archive_sha256, "MIT", "the tests", "2026-11-30");
+    broken(case.acquire(&wanted().pin(pin).accept_changed_archive()), "the SHA-256 of https://localhost");
+}
+
+#[test]
+fn plain_addresses_are_pinned_or_remembered_alike() {
+    let case = Case::new();
+    assert_eq!(case.url(None).unwrap().trust, Trust::FirstUse);
+    assert!(matches!(case.url(None).unwrap().trust, Trust::SinceFirstUse { .. }));
+    let pin = Pin::new(case.hub.archive_sha256(), "MIT", "the tests", "2026-11-30");
+    assert!(matches!(case.url(Some(&pin)).unwrap().trust, Trust::Pinned { .. }));
+    assert_eq!(case.hub.downloads(), 1);
+    let other = Pin::new("0".repeat(64), "MIT", "the tests", "2026-11-30");
+    broken(case.url(Some(&other)), "the SHA-256 of https://localhost");
+    let client = case.hub.server.client().build().unwrap();
+    for url in ["http://localhost/x.zip", "x.zip", "https://u:p@localhost/x.zip"] {
+        let error = case.place.cache().acquire_url(url, None, &client).unwrap_err();
+        assert!(matches!(error, Error::Url { .. }), "{error:?}");
+    }
+}
+
+/// Reference 10: the numbers of the built-in pin, and that it is applied where it speaks of the commit asked for.
+#[test]
+fn the_release_of_sam_2_is_pinned() {
+    let pin = Pin::sam2();
+    assert_eq!(pin.commit.as_deref(), Some("b79dd7131b5409ff0c74d1c2793656305403476c"));
+    assert_eq!(pin.sha256, "6c47f7e4eacfad4212d512c434277dfab60d980fea467b4b13d4110baa7f25cf");
+    assert_eq!(pin.members.len(), 4);
+    let case = Case::new();
+    let commit = pin.commit.clone().unwrap();
+    let manifest = hub::manifest(&case.hub.server.url(ARCHIVE));
+    case.hub.misbehave(move |request, reply| {
+        if request.path.starts_with("/api/models/qualcomm/") {
+            loopback::server::Reply::ok(format!(r#"{{"sha": "{commit}", "pipeline_tag": null}}"#))
+        } else if request.path.starts_with("/qualcomm/") {
+            loopback::server::Reply::ok(&manifest)
+        } else {
+            reply
+        }
+    });
+    // The hub of this test has another manifest at that commit, which is just what a pin is for.
+    for wanted in [HubRelease::sam2(), HubRelease::new("qualcomm/Segment-Anything-Model-2").precision("fp16")]
+    {
+        let error = case.acquire(&wanted).unwrap_err();
+        assert!(
+            matches!(error, Error::PinBroken { ref what, .. } if what == "the manifest's SHA-256"),
+            "{error:?}"
+        );
+    }
+    assert_eq!(case.hub.downloads(), 0);
+}

@@ -1,0 +1,94 @@
+//! The cache as a whole: every byte can be checked without changing anything, and what is unused can be removed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod loopback;
+mod support;
+
+use std::{fs, time::Duration};
+
+use loopback::hub::{Hub, wanted};
+use release_assets::{Damage, Outcome};
+use support::{Place, release_members, release_zip, zip_of};
+
+#[test]
+fn everything_is_checked_and_nothing_changed() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let cache = place.cache();
+    assert_eq!(cache.verify().unwrap().len(), 0, "an empty cache");
+    let release = cache.acquire(&wanted(), &hub.server.client().build().unwrap()).unwrap();
+    let mut members = release_members();
+    members.pop();
+    let by_path = cache.open_archive(place.write("other.zip", &zip_of(&members))).unwrap();
+    let found = cache.verify().unwrap();
+    assert_eq!(found.len(), 3, "an archive and two extractions");
+    assert!(found.iter().all(|checked| checked.damage.is_empty()), "{found:?}");
+    assert_eq!(found.iter().filter(|checked| !checked.against_archive).count(), 1);
+
+    fs::write(release.root.join("bundle/metadata.json"), "{}").unwrap();
+    fs::write(release.root.parent().unwrap().join("release.zip"), "x").unwrap();
+    fs::remove_file(by_path.root.join("bundle/weights.data")).unwrap();
+    fs::write(by_path.root.join("bundle/new"), "x").unwrap();
+    let before = support::contents(&place.cache_root());
+    let damage: Vec<_> = cache.verify().unwrap().into_iter().flat_map(|checked| checked.damage).collect();
+    for expected in [
+        Damage::Archive,
+        Damage::Changed { path: "bundle/metadata.json".to_owned() },
+        Damage::Missing { path: "bundle/weights.data".to_owned() },
+        Damage::Unexpected { path: "bundle/new".to_owned() },
+    ] {
+        assert!(damage.contains(&expected), "{expected:?} in {damage:?}");
+    }
+    assert_eq!(damage.len(), 4);
+    assert_eq!(support::contents(&place.cache_root()), before, "checking changes nothing");
+}
+
+/// A record that was moved to where another request's should be is no proof.
+#[test]
+fn a_record_of_another_request_is_noticed() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    let one = place.cache().acquire(&wanted(), &client).unwrap();
+    let two = place.cache().acquire(&wanted().precision("fp16"), &client).unwrap();
+    fs::copy(one.provenance(), two.provenance()).unwrap();
+    let damage: Vec<_> = place.cache().verify().unwrap().into_iter().flat_map(|c| c.damage).collect();
+    assert!(matches!(damage[..], [Damage::Record { .. }]), "{damage:?}");
+}
+
+#[test]
+fn what_is_unused_is_removed_and_comes_back() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    let cache = place.cache();
+    let release = cache.acquire(&wanted(), &client).unwrap();
+    assert_eq!(cache.gc(Duration::from_hours(24), false).unwrap().removed.len(), 0, "it was used just now");
+    let dry = cache.gc(Duration::ZERO, true).unwrap();
+    assert_eq!(dry.removed.len(), 1);
+    assert!(dry.bytes > release_zip().len() as u64 && release.root.exists());
+    let done = cache.gc(Duration::ZERO, false).unwrap();
+    assert_eq!((done.bytes, release.root.exists()), (dry.bytes, false));
+    let again = cache.acquire(&wanted(), &client).unwrap();
+    assert_eq!((again.root, again.outcome), (release.root, Outcome::Extracted));
+    assert_eq!(hub.downloads(), 2);
+}
+
+/// The one named exception to hashing: sizes and times.
+#[test]
+fn stat_only_is_fast_and_blind_by_name() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    let release = place.cache().acquire(&wanted(), &client).unwrap();
+    let fast = place.cache().stat_only();
+    assert_eq!(fast.acquire(&wanted(), &client).unwrap().outcome, Outcome::Reused);
+    // A change of size or time is seen.
+    let weights = release.root.join("bundle/weights.data");
+    fs::write(&weights, [1; 255]).unwrap();
+    assert!(matches!(fast.acquire(&wanted(), &client).unwrap().outcome, Outcome::Repaired { .. }));
+    fs::write(&weights, [1; 256]).unwrap();
+    assert!(matches!(fast.acquire(&wanted(), &client).unwrap().outcome, Outcome::Repaired { .. }));
+    // One that keeps both is not, and that is what the default is for.
+    let time = fs::metadata(&weights).unwrap().modified().unwrap();
+    fs::write(&weights, [1; 256]).unwrap();
+    fs::File::options().write(true).open(&weights).unwrap().set_modified(time).unwrap();
+    assert_eq!(fast.acquire(&wanted(), &client).unwrap().outcome, Outcome::Reused);
+    assert!(matches!(place.cache().acquire(&wanted(), &client).unwrap().outcome, Outcome::Repaired { .. }));
+}

@@ -1,0 +1,172 @@
+//! W10 to W12: absent, hidden, refused, broken and unreachable are five things; a token goes to its own host alone (D10,
+//! D13).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod loopback;
+mod support;
+
+use std::time::Duration;
+
+use loopback::{
+    hub::{ARCHIVE, COMMIT, Hub, wanted},
+    server::{Reply, Request, Server, Then},
+};
+use release_assets::{Client, Error, HubRelease, NetworkFault};
+use support::{Place, release_zip};
+
+const MANIFEST: &str = "release_assets.json";
+
+/// The error that `change` leads to.
+fn error(change: impl Fn(&Request, Reply) -> Reply + Send + Sync + 'static) -> Error {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    hub.misbehave(change);
+    let error = place.cache().acquire(&wanted(), &hub.server.client().build().unwrap()).unwrap_err();
+    assert_eq!(hub.downloads(), 0);
+    assert_eq!(place.files(), [] as [&str; 0]);
+    error
+}
+
+fn at(path: &'static str, reply: Reply) -> impl Fn(&Request, Reply) -> Reply + Send + Sync + 'static {
+    move |request, honest| if request.path.contains(path) { reply.clone() } else { honest }
+}
+
+/// The one soft outcome: a repository without a manifest at that very commit.
+#[test]
+fn a_repository_without_releases() {
+    let error = error(at(MANIFEST, Reply::new(404, "").header("x-error-code", "EntryNotFound")));
+    assert!(matches!(error, Error::NoReleases { ref commit, .. } if commit == COMMIT), "{error:?}");
+}
+
+/// A missing path without the hub's word for it proves nothing, nor does a break in the middle.
+#[test]
+fn nothing_else_reads_as_absent() {
+    let plain = error(at(MANIFEST, Reply::new(404, "nothing here")));
+    assert!(matches!(plain, Error::NotFound { .. }), "{plain:?}");
+    let cut = error(at(MANIFEST, Reply::ok("{\"precisions\": {}}").then(Then::Cut(3))));
+    assert!(matches!(cut, Error::Unreachable { .. }), "{cut:?}");
+    let failing = error(at(MANIFEST, Reply::new(500, "")));
+    assert!(
+        matches!(failing, Error::HubFault { fault: NetworkFault::Status { status: 500 }, .. }),
+        "{failing:?}"
+    );
+}
+
+#[test]
+fn a_missing_repository_and_a_missing_revision() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    let ask = |wanted: &HubRelease| place.cache().acquire(wanted, &client).unwrap_err();
+    let error = ask(&HubRelease::new("owner/other"));
+    assert!(matches!(error, Error::NotFound { revision: None, token_sent: false, .. }), "{error:?}");
+    assert!(error.to_string().contains("HF_TOKEN"), "{error}");
+    let error = ask(&wanted().revision("v9"));
+    assert!(matches!(error, Error::NotFound { revision: Some(ref r), .. } if r == "v9"), "{error:?}");
+}
+
+#[test]
+fn refusals_say_what_is_needed() {
+    for (status, code, said) in [
+        (401, "", "a token is needed"),
+        (403, "", "a token is needed"),
+        (403, "GatedRepo", "the repository is gated"),
+    ] {
+        let error = error(at("/api/models", Reply::new(status, "").header("x-error-code", code)));
+        assert!(matches!(error, Error::Unauthorised { status: found, .. } if found == status), "{error:?}");
+        assert!(error.to_string().contains(said), "{error}");
+    }
+    // What the hub says to strangers of a repository that does not exist.
+    let hidden = error(at("/api/models", Reply::new(401, "").header("x-error-code", "RepoNotFound")));
+    assert!(matches!(hidden, Error::NotFound { .. }), "{hidden:?}");
+}
+
+#[test]
+fn answers_that_make_no_sense() {
+    for body in ["", "{}", "[]", "<html>", "{\"sha\": 7}", "{\"sha\": \"main\"}", "{\"sha\": \"../../etc\"}"]
+    {
+        let error = error(at("/api/models", Reply::ok(body)));
+        assert!(matches!(error, Error::Hub { .. }), "{body}: {error:?}");
+    }
+    let other = "f".repeat(40);
+    let mixed = error(at(MANIFEST, Reply::ok("{}").header("x-repo-commit", &other)));
+    assert!(matches!(mixed, Error::Hub { .. }), "{mixed:?}");
+    let huge = error(at(MANIFEST, Reply::ok(vec![b' '; (4 << 20) + 1])));
+    assert!(matches!(huge, Error::HubFault { fault: NetworkFault::TooLarge { .. }, .. }), "{huge:?}");
+}
+
+/// The token is for the endpoint: not for the archive's host, not for where the endpoint redirects to.
+#[test]
+fn the_token_stays_with_its_host() {
+    let elsewhere = Server::start(|_| |_: &Request| Reply::ok("{}"));
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    // The same server by another name is another host.
+    let archive = hub.server.other_host(ARCHIVE);
+    hub.world.lock().unwrap().manifest = loopback::hub::manifest(&archive);
+    let port = |server: &Server| server.url("").rsplit_once(':').unwrap().1.to_owned();
+    let client = hub.server.client().token(Some("hf_secret".to_owned()));
+    place.cache().acquire(&wanted(), &client.clone().build().unwrap()).unwrap();
+    let mut seen = 0;
+    for request in hub.server.requests() {
+        let expected = request.host.starts_with("localhost").then_some("Bearer hf_secret");
+        assert_eq!(request.header("authorization"), expected, "{}", request.path);
+        seen += usize::from(expected.is_some());
+    }
+    assert_eq!(seen, 2, "info and manifest");
+
+    // Redirects: within the host it stays, to another port or name it does not.
+    for (target, keeps) in [
+        (hub.server.url("/moved"), true),
+        (hub.server.other_host("/moved"), false),
+        (elsewhere.url("/moved"), false),
+    ] {
+        let place = Place::new();
+        let to = target.clone();
+        hub.misbehave(move |request, reply| match request.path.as_str() {
+            path if path.ends_with(MANIFEST) => Reply::redirect(307, &to),
+            "/moved" => Reply::ok("{}"),
+            _ => reply,
+        });
+        let roots = format!("{}{}", hub.server.pem(), elsewhere.pem());
+        let client = client.clone().root_certificates(roots).build().unwrap();
+        let error = place.cache().acquire(&wanted(), &client).unwrap_err();
+        assert!(matches!(error, Error::NoAsset { .. }), "{target}: {error:?}");
+        let requests =
+            if keeps || target.contains("127.0.0.1") { hub.server.requests() } else { elsewhere.requests() };
+        let moved = requests.iter().rfind(|request| request.path == "/moved").unwrap();
+        assert_eq!(moved.header("authorization").is_some(), keeps, "{target}");
+    }
+    assert_ne!(port(&elsewhere), port(&hub.server));
+}
+
+#[test]
+fn settings_of_no_valid_form_are_refused_and_never_shown() {
+    let base = || Client::builder().endpoint("https://hub.example").token(None).proxy(None).offline(false);
+    let named = |error: Error, expected: &str| {
+        assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+        assert!(matches!(error, Error::Setting { name, .. } if name == expected), "{error:?}");
+    };
+    for token in ["", "hunter2\r\nx: y", "hunter2 x", "hunter2\u{e9}"] {
+        named(base().token(Some(token.to_owned())).build().unwrap_err(), "token");
+    }
+    named(base().root_certificates("hunter2").build().unwrap_err(), "root certificates");
+    named(base().proxy(Some("gopher://user:hunter2@[".to_owned())).build().unwrap_err(), "proxy");
+    for endpoint in ["http://hub.example", "hub.example", "https://u:hunter2@hub.example"] {
+        let error = base().endpoint(endpoint).build().unwrap_err();
+        assert!(matches!(error, Error::Url { .. }) && !format!("{error:?}").contains("hunter2"), "{error:?}");
+    }
+    let builder = base().token(Some("hunter2".to_owned()));
+    let shown = format!("{builder:?} {:?}", builder.clone().build().unwrap());
+    assert!(!shown.contains("hunter2"), "{shown}");
+}
+
+/// The hub asks for patience as archives' hosts do.
+#[test]
+fn the_hub_may_be_busy() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let busy = std::sync::atomic::AtomicUsize::new(0);
+    hub.misbehave(move |request, reply| {
+        let first = busy.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 2;
+        if first && request.path.starts_with("/api") { Reply::new(503, "") } else { reply }
+    });
+    let client = hub.server.client().retries(3, Duration::from_millis(1)).build().unwrap();
+    place.cache().acquire(&wanted(), &client).unwrap();
+}
