@@ -38,7 +38,7 @@ pub(crate) const LEFTOVERS: &[&str] = &[STAGING, REPLACED, LOCK, DOWNLOAD];
 /// A working process touches its staging folder with every member, and its download with every block; what is older
 /// belongs to a killed one.
 pub(crate) const LEFTOVER_AGE: Duration = Duration::from_hours(1);
-/// How long to wait for another process that prepares the same entry before doing the same beside it.
+/// How long to wait for another process that prepares the same entry and shows no sign of life.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Each attempt is lost only to another process that published in between.
 const PUBLISH_ATTEMPTS: usize = 50;
@@ -60,6 +60,7 @@ pub struct Cache {
     limits: Limits,
     progress: Progress,
     depth: Depth,
+    patience: Duration,
 }
 
 impl Cache {
@@ -70,6 +71,7 @@ impl Cache {
             limits: Limits::default(),
             progress: Progress::default(),
             depth: Depth::Full,
+            patience: PATIENCE,
         }
     }
 
@@ -115,6 +117,14 @@ impl Cache {
         callback: impl Fn(Phase, u64, u64) -> ControlFlow<()> + Send + Sync + 'static,
     ) -> Self {
         self.progress = Progress::new(callback);
+        self
+    }
+
+    /// How long to wait for another process that does the same work and shows no sign of life, before doing it too
+    /// (default one minute). A process that is at work shows one every second.
+    #[must_use]
+    pub fn patience(mut self, time: Duration) -> Self {
+        self.patience = time;
         self
     }
 
@@ -243,7 +253,7 @@ impl Cache {
         let bucket = self.bucket();
         files::sweep(&bucket, LEFTOVERS, LEFTOVER_AGE);
         let wait = || self.progress.report(Phase::Wait, 0, 0);
-        Lock::acquire(&bucket.join(format!("{LOCK}{name}")), PATIENCE, wait)
+        Lock::acquire(&bucket.join(format!("{LOCK}{name}")), self.patience, wait)
     }
 
     pub(crate) fn create_bucket(&self) -> Result<()> {
