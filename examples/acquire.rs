@@ -142,7 +142,10 @@ fn read_pin(path: &Path) -> Result<Pin, Error> {
 
 fn table(release: &Release) -> String {
     let mut out = String::new();
-    let graphs = release.graphs().len();
+    let graphs = match release.graphs().len() {
+        1 => "1 graph with its sidecars".to_owned(),
+        more => format!("{more} graphs with their sidecars"),
+    };
     let rows = [
         ("folder", release.root.display().to_string()),
         ("commit", release.commit.clone().unwrap_or_else(|| "none, no hub".to_owned())),
@@ -152,7 +155,7 @@ fn table(release: &Release) -> String {
         (
             "checked",
             format!(
-                "the archive's hash, {} files by size and hash, {graphs} graphs with their sidecars, every field of the record",
+                "the archive's hash, {} files by size and hash, {graphs}, every field of the record",
                 release.inventory.len()
             ),
         ),
@@ -221,7 +224,7 @@ impl Bar {
             if let Some((_, bar)) = current.take() {
                 bar.finish_and_clear();
             }
-            *current = Some((phase, bar(phase)));
+            *current = Some((phase, bar(phase, total)));
         }
         let Some((_, bar)) = current.as_ref() else { return };
         if total > 0 {
@@ -236,7 +239,7 @@ impl Bar {
     }
 }
 
-fn bar(phase: Phase) -> ProgressBar {
+fn bar(phase: Phase, total: u64) -> ProgressBar {
     let what = match phase {
         Phase::Resolve => "asking the hub",
         Phase::Download => "downloading",
@@ -254,7 +257,7 @@ fn bar(phase: Phase) -> ProgressBar {
         "{msg:20} {spinner}"
     };
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = if counted { ProgressBar::new(0) } else { ProgressBar::new_spinner() };
+    let bar = if counted { ProgressBar::new(total) } else { ProgressBar::new_spinner() };
     bar.set_style(style);
     bar.set_message(what);
     bar
