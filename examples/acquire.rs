@@ -6,11 +6,9 @@
 //! cargo run --example acquire -- verify
 //! cargo run --example acquire -- gc --unused-days 30
 //! ```
-#![allow(clippy::print_stdout, clippy::print_stderr)]
-
 use std::{
     fmt::Write as _,
-    io::Write as _,
+    io::{Read as _, Write as _},
     ops::ControlFlow,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -27,7 +25,7 @@ use sam_kit::{
 
 /// Acquire a release: resolve, download, verify, unpack.
 #[derive(Parser)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(version)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -52,7 +50,11 @@ struct Arguments {
     #[arg(long)]
     accept_changed: bool,
     /// Take the archive from disk instead of a hub
-    #[arg(long, value_name = "FILE.zip", conflicts_with = "repository")]
+    #[arg(
+        long,
+        value_name = "FILE.zip",
+        conflicts_with_all = ["repository", "precision", "runtime", "chipset", "offline", "accept_changed"]
+    )]
     import: Option<PathBuf>,
     /// Use the cache alone [default: as the environment says]
     #[arg(long)]
@@ -83,7 +85,8 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("error: {}", error_chain(&error));
+            // A closed output is no reason to fail in another way.
+            let _ = writeln!(std::io::stderr(), "error: {}", plain(&error_chain(&error)));
             ExitCode::from(2)
         }
     }
@@ -133,9 +136,13 @@ fn acquire(cache: &Cache, arguments: &Arguments, pin: Option<Pin>) -> Result<Rel
     cache.acquire(&wanted, &client.build()?)
 }
 
+/// A pin has a few lines.
+const PIN_BYTES: u64 = 1 << 20;
+
 fn read_pin(path: &Path) -> Result<Pin, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
-    let text = std::fs::read_to_string(path).map_err(io)?;
+    let mut text = String::new();
+    std::fs::File::open(path).map_err(io)?.take(PIN_BYTES).read_to_string(&mut text).map_err(io)?;
     serde_json::from_str(&text)
         .map_err(|e| Error::Setting { name: "pin", detail: format!("{}: {e}", path.display()) })
 }
@@ -176,8 +183,7 @@ fn verify(cache: &Cache, root: &Path) -> Result<bool, Error> {
     let mut out = String::new();
     for checked in &found {
         let path = checked.path.strip_prefix(root).unwrap_or(&checked.path).display();
-        let against =
-            if checked.against_archive { "" } else { " (against its own record, the archive is not kept)" };
+        let against = if checked.against_archive { "" } else { " (against its own record alone)" };
         let _ = match checked.damage.as_slice() {
             [] => writeln!(out, "right    {path}{against}"),
             damage => {
@@ -199,15 +205,23 @@ fn gc(cache: &Cache, days: u64, dry: bool) -> Result<bool, Error> {
     for (path, bytes) in &cleaned.removed {
         let _ = writeln!(out, "{:>12}  {}", HumanBytes(*bytes).to_string(), path.display());
     }
+    for (path, reason) in &cleaned.failed {
+        let _ = writeln!(out, "cannot remove {}: {reason}", path.display());
+    }
     let verb = if dry { "would be removed" } else { "removed" };
     let _ = writeln!(out, "{} {verb}, {}", cleaned.removed.len(), HumanBytes(cleaned.bytes));
     print(&out);
-    Ok(true)
+    Ok(cleaned.failed.is_empty())
+}
+
+/// Names on a disk and texts of servers may hold commands for a terminal.
+fn plain(text: &str) -> String {
+    text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
 }
 
 /// A closed output is no reason to fail.
 fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().write_all(plain(text).as_bytes());
 }
 
 /// One bar at a time, for whatever is going on; nothing where the output is no terminal.

@@ -62,10 +62,10 @@ impl Cache {
         let address = Address::parse(url)?;
         if let Some(pin) = pin {
             pin.validate()?;
-            pin.require("the address", pin.url.as_deref(), url)?;
+            pin.require_address(url)?;
         }
         let request = Request {
-            download_url: Some(cache::without_credentials(&address.to_string())),
+            download_url: Some(address.to_string()),
             kind: Kind::Url,
             pin: pin.cloned(),
             ..Request::default()
@@ -84,6 +84,7 @@ impl Cache {
         let expected = pin.map(|pin| pin.validate().map(|()| pin.sha256.as_str())).transpose()?;
         let archive = Archive::open(zip, expected, self.archive_limits(), self.progress())?;
         cache::check_layout(&archive)?;
+        pin.map_or(Ok(()), |pin| pin.require_size(archive.size()))?;
         let sha256 = archive.sha256.clone();
         self.create_bucket()?;
         let kept = self.kept_archive(&sha256);
@@ -112,10 +113,15 @@ impl Cache {
         let facts = Facts::new(self.root());
         let (repository, revision) = (&wanted.repository, wanted.revision.as_deref());
         let endpoint = client.endpoint();
+        let source_precision = source_precision(&wanted.precision);
+        let asset = (source_precision, wanted.runtime.as_str(), wanted.chipset.as_deref());
         if let Some(pin) = &wanted.pin {
             pin.require("the repository", pin.repository.as_deref(), repository)?;
+            pin.require_asset(asset)?;
         }
         let known = facts.revision(&endpoint, repository, revision);
+        // A commit is nothing but itself, whatever is remembered.
+        let known = known.filter(|fact| revision.is_none_or(|r| !is_commit(r) || r == fact.commit));
         let here = known.and_then(|fact| {
             let bytes = facts.manifest(repository, &fact.commit, &fact.manifest_sha256)?;
             Some((fact, bytes))
@@ -137,13 +143,12 @@ impl Cache {
                     pipeline_tag,
                     manifest_sha256: hashing::sha256_bytes(&bytes),
                 };
+                check_manifest(&facts, &fact, wanted)?;
                 (fact, bytes)
             }
         };
         let manifest = Manifest::parse(&bytes)?;
-        let source_precision = source_precision(&wanted.precision);
-        let built_in = || Pin::built_in(repository, &fact.commit, source_precision, &wanted.runtime);
-        let pin = wanted.pin.clone().or_else(|| built_in().filter(|_| wanted.chipset.is_none()));
+        let pin = wanted.pin.clone().or_else(|| Pin::built_in(&fact.commit, asset));
         if let Some(pin) = &pin {
             pin.require("the commit", pin.commit.as_deref(), &fact.commit)?;
             pin.require("the manifest's SHA-256", pin.manifest_sha256.as_deref(), manifest.sha256())?;
@@ -151,7 +156,7 @@ impl Cache {
         let asset = manifest.select(&wanted.precision, &wanted.runtime, wanted.chipset.as_deref())?;
         let address = Address::parse(&asset.download_url)?;
         if let Some(pin) = &pin {
-            pin.require("the address", pin.url.as_deref(), &asset.download_url)?;
+            pin.require_address(&asset.download_url)?;
         }
         let request = Request {
             repo_id: Some(repository.clone()),
@@ -181,13 +186,14 @@ impl Cache {
         let mut stored: Option<Stored> = None;
         let mut found_wrong: Vec<Damage> = Vec::new();
         for _ in 0..ATTEMPTS {
-            let first = source.address.as_ref().and_then(|address| facts.first_use(address.secret_text()));
+            let first = source.address.as_ref().and_then(|address| facts.first_use(address));
             let pinned = source.pin.as_ref().map(|pin| pin.sha256.clone());
             if let Some(sha256) = pinned.or_else(|| first.as_ref().map(|first| first.sha256.clone())) {
                 let path = self.kept_archive(&sha256);
                 match self.open(&path, Some(&sha256), &source.request) {
                     Ok(mut release) => {
                         if let Some(pin) = &source.pin {
+                            pin.require_size(fs::metadata(&path).map_err(|e| Error::io(&path, e))?.len())?;
                             pin.require_members(&release.inventory)?;
                         }
                         let Stored { fetched, trust } = stored.unwrap_or_else(|| Stored {
@@ -229,7 +235,7 @@ impl Cache {
         };
         self.create_bucket()?;
         let lock = self.lock(&hashing::sha256_bytes(address.secret_text().as_bytes())[..32])?;
-        let first = facts.first_use(address.secret_text());
+        let first = facts.first_use(address);
         let expected =
             source.pin.as_ref().map(|pin| &pin.sha256).or(first.as_ref().map(|first| &first.sha256));
         let trust = |fresh: bool| match (&source.pin, &first) {
@@ -275,7 +281,7 @@ impl Cache {
         let folder = self.bucket().join(sha256);
         let fail = |e| Error::writing(&path, e, 0);
         for _ in 0..ATTEMPTS {
-            fs::create_dir_all(&folder).map_err(fail)?;
+            files::create_folder(&folder).map_err(fail)?;
             // A folder in the archive's place would stay there.
             if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
                 files::remove(&path).map_err(fail)?;
@@ -347,8 +353,8 @@ fn resolve_by_pin<'a>(wanted: &HubRelease, client: &'a Client) -> Result<Source<
         missing: format!("what {revision} of {} is, and its manifest", wanted.repository),
     };
     let built_in = || {
-        let (source, revision) = (source_precision(&wanted.precision), wanted.revision.as_deref()?);
-        Pin::built_in(&wanted.repository, revision, source, &wanted.runtime)
+        let asset = (source_precision(&wanted.precision), wanted.runtime.as_str(), wanted.chipset.as_deref());
+        Pin::built_in(wanted.revision.as_deref()?, asset)
     };
     let pin = wanted.pin.clone().or_else(built_in).ok_or_else(missing)?;
     // The pin has to speak of the same commit, or of none while the caller's own words are all there is.
@@ -369,6 +375,21 @@ fn resolve_by_pin<'a>(wanted: &HubRelease, client: &'a Client) -> Result<Source<
         ..Request::default()
     };
     Ok(Source { client, address: None, request, pin: Some(pin), accept_changed: false })
+}
+
+/// What stands at a commit never changes; a hub that says otherwise is wrong now or was before.
+fn check_manifest(facts: &Facts, found: &Resolution, wanted: &HubRelease) -> Result<()> {
+    let before = facts.revision(&found.endpoint, &found.repository, Some(&found.commit));
+    match before.filter(|before| before.manifest_sha256 != found.manifest_sha256) {
+        Some(before) if !wanted.accept_changed => Err(Error::Hub {
+            url: found.endpoint.clone(),
+            detail: format!(
+                "the manifest of {} at commit {} had SHA-256 {} before and has {} now, which cannot be",
+                found.repository, found.commit, before.manifest_sha256, found.manifest_sha256
+            ),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Tells a missing or changed archive of ours from every other error.

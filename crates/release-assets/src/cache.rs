@@ -4,7 +4,7 @@ use std::{
     io::{self, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     provenance::{self, Contents, RECORD_NAME, Request},
     release::{is_graph, is_metadata},
     tree::{self, Depth, State},
+    url_rule::redact,
 };
 
 /// Raised when the layout below the root changes: an older program then simply has its own folder.
@@ -30,11 +31,14 @@ const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
 const STAGING: &str = ".staging-";
 const REPLACED: &str = ".replaced-";
 const LOCK: &str = ".lock-";
+/// The folder of what is remembered between calls.
+pub(crate) const FACTS: &str = "facts-v1";
+pub(crate) const WRITING: &str = ".writing-";
 pub(crate) const DOWNLOAD: &str = ".download-";
 /// The name of an archive that the cache keeps, beside its extractions.
 pub(crate) const ARCHIVE_NAME: &str = "release.zip";
 /// What a killed process may leave in the bucket.
-pub(crate) const LEFTOVERS: &[&str] = &[STAGING, REPLACED, LOCK, DOWNLOAD];
+pub(crate) const LEFTOVERS: &[&str] = &[STAGING, REPLACED, LOCK, DOWNLOAD, WRITING];
 /// A working process touches its staging folder with every member, and its download with every block; what is older
 /// belongs to a killed one.
 pub(crate) const LEFTOVER_AGE: Duration = Duration::from_hours(1);
@@ -182,7 +186,7 @@ impl Cache {
             requested_precision: Some(precision.to_owned()),
             source_precision: Some(source_precision(precision).to_owned()),
             format: Some(runtime.to_owned()),
-            download_url: Some(without_credentials(&asset.download_url)),
+            download_url: Some(redact(&asset.download_url)),
             tool_versions: asset.tool_versions.clone(),
             ..Request::default()
         };
@@ -191,11 +195,13 @@ impl Cache {
 
     /// Opens an archive for a request; with `expected`, one whose hash is another is an error.
     pub(crate) fn open(&self, zip: &Path, expected: Option<&str>, request: &Request) -> Result<Release> {
+        // Before and after, since hashing takes its time and `gc` goes by this.
+        if let Some(sha256) = expected {
+            files::touch(&self.bucket().join(sha256));
+        }
         let release = self.prepare(zip, expected, request)?;
-        // For the choice of what to remove when space is wanted. Best effort: a cache that cannot be written is
-        // not cleaned up either.
-        let folder = release.root.parent().map(File::open);
-        let _ = folder.map(|folder| folder.and_then(|folder| folder.set_modified(SystemTime::now())));
+        files::touch(&release.root);
+        release.root.parent().map(files::touch);
         Ok(release)
     }
 
@@ -211,7 +217,11 @@ impl Cache {
             depth: self.depth,
             progress: self.progress.clone(),
         };
-        check_layout(&archive)?;
+        if let Err(error) = check_layout(&archive) {
+            // Whether the publisher's archive is no release, or ours was replaced, its hash tells.
+            archive.ensure_hashed(&self.progress)?;
+            return Err(error);
+        }
         // The usual case first, without writing anything: a read-only cache works as long as it is right.
         if let State::Valid(contents) = entry.inspect(&mut archive)? {
             return Ok(entry.release(&archive, contents, Outcome::Reused));
@@ -252,13 +262,14 @@ impl Cache {
     pub(crate) fn lock(&self, name: &str) -> Result<Lock> {
         let bucket = self.bucket();
         files::sweep(&bucket, LEFTOVERS, LEFTOVER_AGE);
+        files::sweep(&self.root.join(FACTS), LEFTOVERS, LEFTOVER_AGE);
         let wait = || self.progress.report(Phase::Wait, 0, 0);
         Lock::acquire(&bucket.join(format!("{LOCK}{name}")), self.patience, wait)
     }
 
     pub(crate) fn create_bucket(&self) -> Result<()> {
         let bucket = &self.bucket();
-        fs::create_dir_all(bucket).map_err(|e| Error::writing(bucket, e, 0))?;
+        files::create_folder(bucket).map_err(|e| Error::writing(bucket, e, 0))?;
         let tag = self.root.join(TAG_NAME);
         match files::create_new(&tag) {
             Ok(mut file) => file.write_all(TAG.as_bytes()).map_err(|e| Error::writing(tag, e, 0)),
@@ -338,7 +349,7 @@ impl Entry<'_> {
         let parent = self.folder.parent().unwrap_or(&self.bucket);
         for _ in 0..PUBLISH_ATTEMPTS {
             // May be removed again by another process whose attempt fails.
-            fs::create_dir_all(parent).map_err(fail)?;
+            files::create_folder(parent).map_err(fail)?;
             let aside = match self.inspect(archive)? {
                 State::Valid(found) => {
                     let outcome = reasons.map_or(Outcome::Reused, |reasons| Outcome::Repaired { reasons });
@@ -402,13 +413,4 @@ pub(crate) fn check_layout(archive: &Archive) -> Result<()> {
 
 fn layout(archive: &Archive, detail: String) -> Error {
     Error::Layout { archive: archive.path().to_owned(), detail }
-}
-
-/// The URL without `user:password@`, which has no place in a record.
-pub(crate) fn without_credentials(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, tail) = rest.split_at(authority_end);
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}{tail}")
 }

@@ -11,12 +11,14 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     Error, Result,
+    cache::{FACTS, WRITING},
     files::{self, Temporary},
     hashing,
     manifest::MANIFEST_MAX_BYTES,
+    network::Address,
+    pin::is_sha256,
 };
 
-const FOLDER: &str = "facts-v1";
 const MAX_BYTES: u64 = 64 << 10;
 
 /// Small files, each written aside and renamed. One that cannot be understood, or speaks of something else,
@@ -48,7 +50,7 @@ pub(crate) struct FirstUse {
 
 impl Facts {
     pub(crate) fn new(cache_root: &Path) -> Self {
-        Self(cache_root.join(FOLDER))
+        Self(cache_root.join(FACTS))
     }
 
     pub(crate) fn revision(
@@ -69,17 +71,19 @@ impl Facts {
 
     /// The manifest at a commit, if it is here with the hash it is remembered by.
     pub(crate) fn manifest(&self, repository: &str, commit: &str, sha256: &str) -> Option<Vec<u8>> {
-        let bytes = files::read_small(&self.manifest_path(repository, commit), MANIFEST_MAX_BYTES).ok()?;
+        let path = self.manifest_path(repository, commit, sha256);
+        let bytes = files::read_small(&path, MANIFEST_MAX_BYTES).ok()?;
         (hashing::sha256_bytes(&bytes) == sha256).then_some(bytes)
     }
 
     pub(crate) fn remember_manifest(&self, repository: &str, commit: &str, bytes: &[u8]) -> Result<()> {
-        self.write(&self.manifest_path(repository, commit), bytes)
+        let sha256 = hashing::sha256_bytes(bytes);
+        self.write(&self.manifest_path(repository, commit, &sha256), bytes)
     }
 
-    pub(crate) fn first_use(&self, secret_url: &str) -> Option<FirstUse> {
-        let found: FirstUse = read(&self.first_use_path(secret_url))?;
-        found.sha256.bytes().all(|b| b.is_ascii_hexdigit()).then_some(found)
+    pub(crate) fn first_use(&self, address: &Address) -> Option<FirstUse> {
+        let found: FirstUse = read(&self.first_use_path(address.secret_text()))?;
+        (found.url == address.to_string() && is_sha256(&found.sha256)).then_some(found)
     }
 
     pub(crate) fn remember_first_use(&self, secret_url: &str, fact: &FirstUse) -> Result<()> {
@@ -90,8 +94,8 @@ impl Facts {
         self.0.join(format!("revision-{}.json", key(&[endpoint, repository, revision.unwrap_or("")])))
     }
 
-    fn manifest_path(&self, repository: &str, commit: &str) -> PathBuf {
-        self.0.join(format!("manifest-{}.json", key(&[repository, commit])))
+    fn manifest_path(&self, repository: &str, commit: &str, sha256: &str) -> PathBuf {
+        self.0.join(format!("manifest-{}.json", key(&[repository, commit, sha256])))
     }
 
     fn first_use_path(&self, secret_url: &str) -> PathBuf {
@@ -100,8 +104,12 @@ impl Facts {
 
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let fail = |e| Error::writing(path, e, bytes.len() as u64);
-        fs::create_dir_all(&self.0).map_err(fail)?;
-        let (mut file, temporary) = Temporary::file(&self.0, &".writing-".into())?;
+        files::create_folder(&self.0).map_err(fail)?;
+        // A folder in the file's place would stay there.
+        if fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
+            files::remove(path).map_err(fail)?;
+        }
+        let (mut file, temporary) = Temporary::file(&self.0, &WRITING.into())?;
         file.write_all(bytes).and_then(|()| file.sync_all()).map_err(fail)?;
         files::rename(temporary.path(), path).map_err(fail)?;
         temporary.keep();

@@ -50,6 +50,36 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }
 
+/// Creates a folder with all above it. A file, link or pipe in the place of the folder itself is rubbish in a folder of ours, and
+/// removed.
+pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
+    match fs::create_dir_all(path) {
+        Err(_) if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) && !path.is_dir() => {
+            fs::remove_file(path)?;
+            fs::create_dir_all(path)
+        }
+        result => result,
+    }
+}
+
+/// Marks something as used now. Best effort: a cache that cannot be written is not cleaned up either.
+pub(crate) fn touch(path: &Path) {
+    let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+/// Whether something was last changed at least this long ago. A time in the future, beyond what clocks of machines that share a folder
+/// may differ by, says nothing and counts as old.
+pub(crate) fn is_older(path: &Path, age: Duration) -> bool {
+    const CLOCKS: Duration = Duration::from_hours(24);
+    let Ok(touched) = fs::symlink_metadata(path).and_then(|metadata| metadata.modified()) else {
+        return false;
+    };
+    match SystemTime::now().duration_since(touched) {
+        Ok(past) => past >= age,
+        Err(future) => age.is_zero() || future.duration() > CLOCKS,
+    }
+}
+
 /// Renames. On Windows a scanner or a reader that has the file open for a moment makes this fail, so it is tried for
 /// half a second there (case D18).
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
@@ -148,10 +178,7 @@ pub(crate) fn sweep(folder: &Path, prefixes: &[&str], age: Duration) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let ours = name.to_str().is_some_and(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)));
-        let touched = entry.metadata().and_then(|m| m.modified()).ok();
-        let old =
-            touched.and_then(|at| SystemTime::now().duration_since(at).ok()).is_some_and(|past| past >= age);
-        if ours && old {
+        if ours && is_older(&entry.path(), age) {
             let _ = remove(&entry.path());
         }
     }

@@ -3,14 +3,14 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use crate::{
-    Cache, Damage, Error, Result,
-    cache::{ARCHIVE_NAME, LEFTOVER_AGE, LEFTOVERS},
+    Cache, Damage, Error, InventoryEntry, Result,
+    cache::{ARCHIVE_NAME, FACTS, LEFTOVER_AGE, LEFTOVERS},
     extract::Archive,
-    files,
+    files::{self, is_older},
     provenance::Request,
     tree::{self, Depth, State},
 };
@@ -25,8 +25,8 @@ pub struct Checked {
     pub archive_sha256: String,
     /// What is wrong; nothing where every byte is right.
     pub damage: Vec<Damage>,
-    /// False where the archive is not kept in the cache (it was opened by path), so that the extraction was held
-    /// against its own record alone.
+    /// False where there is no sound archive in the cache (it was opened by path, or is damaged itself), so that the
+    /// extraction was held against its own record alone. With one, every file is compared with what the archive gives.
     pub against_archive: bool,
 }
 
@@ -38,6 +38,8 @@ pub struct Cleaned {
     pub removed: Vec<(PathBuf, u64)>,
     /// Bytes in all.
     pub bytes: u64,
+    /// What could not be removed, each with the reason.
+    pub failed: Vec<(PathBuf, String)>,
 }
 
 impl Cache {
@@ -54,7 +56,11 @@ impl Cache {
                 let damage = match &opened {
                     Ok(_) => Vec::new(),
                     Err(Error::Cancelled) => return Err(Error::Cancelled),
-                    Err(_) => vec![Damage::Archive],
+                    Err(Error::HashMismatch { .. } | Error::NotAFile { .. }) => vec![Damage::Archive],
+                    Err(error) => {
+                        let (path, reason) = (ARCHIVE_NAME.to_owned(), error.to_string());
+                        vec![Damage::Unreadable { path, reason }]
+                    }
                 };
                 found.push(Checked {
                     path: kept,
@@ -79,7 +85,7 @@ impl Cache {
         found: &mut Vec<Checked>,
     ) -> Result<()> {
         for (name, path) in folders(folder)? {
-            let damage = match (tree::read_record(&path), &mut archive) {
+            let damage = match (tree::read_record(&path, RECORD_BYTES), &mut archive) {
                 (Err(reason), _) => vec![Damage::Record { reason }],
                 (Ok(record), archive) => {
                     match Request::of_record(&record).filter(|request| request.key() == name) {
@@ -87,7 +93,7 @@ impl Cache {
                         Some(request) => match archive {
                             Some(archive) => {
                                 match tree::inspect(&path, archive, &request, Depth::Full, self.progress())? {
-                                    State::Valid(_) => Vec::new(),
+                                    State::Valid(contents) => forged(archive, &contents.inventory)?,
                                     State::Absent => vec![Damage::NotAFolder],
                                     State::Damaged(damage) => damage,
                                 }
@@ -107,40 +113,61 @@ impl Cache {
         Ok(())
     }
 
-    /// Removes archives and extractions that were not used for `unused`, and what killed processes left. With `dry`
+    /// Removes archives that were not used for `unused`, extractions that were not, and what killed processes left. With `dry`
     /// nothing is removed, only listed. What an address gave first stays remembered, so that an archive that is
     /// fetched again must be what it was.
     ///
-    /// Errors: [`Error::Io`] (the cache cannot be listed, or something cannot be removed).
+    /// Removing goes on where one thing cannot be removed; that is listed too.
+    ///
+    /// Errors: [`Error::Io`] (the cache cannot be listed).
     pub fn gc(&self, unused: Duration, dry: bool) -> Result<Cleaned> {
         let mut cleaned = Cleaned::default();
-        let mut candidates: Vec<PathBuf> = Vec::new();
         for (_, folder) in self.archives()? {
             if is_older(&folder, unused) {
-                candidates.push(folder);
+                self.remove(folder, unused, dry, &mut cleaned);
+                continue;
+            }
+            // The archive is in use, some of what was made of it may not be.
+            for (_, extraction) in folders(&folder)? {
+                if is_older(&extraction, unused) {
+                    self.remove(extraction, unused, dry, &mut cleaned);
+                }
             }
         }
-        let bucket = self.bucket();
-        for entry in fs::read_dir(&bucket).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let left =
-                name.to_str().is_some_and(|name| LEFTOVERS.iter().any(|prefix| name.starts_with(prefix)));
-            if left && is_older(&entry.path(), LEFTOVER_AGE) {
-                candidates.push(entry.path());
+        for folder in [self.bucket(), self.root().join(FACTS)] {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let ours = |name: &str| LEFTOVERS.iter().any(|prefix| name.starts_with(prefix));
+                if name.to_str().is_some_and(ours) && is_older(&entry.path(), LEFTOVER_AGE) {
+                    self.remove(entry.path(), LEFTOVER_AGE, dry, &mut cleaned);
+                }
             }
-        }
-        for path in candidates {
-            let bytes = size_of(&path);
-            if !dry {
-                // Renamed first: a reader never sees half of an entry.
-                let aside = bucket.join(files::unique_name(&LEFTOVERS[0].into()));
-                files::rename(&path, &aside).map_err(|e| Error::io(&path, e))?;
-                files::remove(&aside).map_err(|e| Error::io(&path, e))?;
-            }
-            cleaned.bytes += bytes;
-            cleaned.removed.push((path, bytes));
         }
         Ok(cleaned)
+    }
+
+    /// Removes one thing that is old, unless it was used meanwhile. What cannot be removed is listed.
+    fn remove(&self, path: PathBuf, age: Duration, dry: bool, cleaned: &mut Cleaned) {
+        let bytes = size_of(&path);
+        if !dry {
+            // Renamed first: a reader never sees half of an entry.
+            let aside = self.bucket().join(files::unique_name(&LEFTOVERS[0].into()));
+            match files::rename(&path, &aside) {
+                Ok(()) => {}
+                // Somebody else was faster.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
+                Err(e) => return cleaned.failed.push((path, e.to_string())),
+            }
+            // Used between the look at its age and the renaming: back, if nobody has made it anew.
+            if !is_older(&aside, age) && files::rename(&aside, &path).is_ok() {
+                return;
+            }
+            if let Err(e) = files::remove(&aside) {
+                return cleaned.failed.push((aside, e.to_string()));
+            }
+        }
+        cleaned.bytes += bytes;
+        cleaned.removed.push((path, bytes));
     }
 
     /// The folders of the bucket that are named by an archive's hash, sorted.
@@ -149,6 +176,22 @@ impl Cache {
         found.retain(|(name, _)| name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit()));
         Ok(found)
     }
+}
+
+/// The record of an extraction whose archive may not be here.
+const RECORD_BYTES: u64 = 16 << 20;
+
+/// Files that are not what the archive gives when it is decompressed anew, whatever the record says.
+fn forged(archive: &mut Archive, inventory: &[InventoryEntry]) -> Result<Vec<Damage>> {
+    let mut damage = Vec::new();
+    let entries: Vec<_> = archive.listing.files().cloned().collect();
+    for entry in entries {
+        let given = archive.decode(&entry, |_| Ok(()))?.sha256;
+        if !inventory.iter().any(|file| file.path == entry.path && file.sha256 == given) {
+            damage.push(Damage::Changed { path: entry.path });
+        }
+    }
+    Ok(damage)
 }
 
 /// The folders in a folder by name, sorted; none if it is not there.
@@ -168,11 +211,6 @@ fn folders(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     }
     found.sort();
     Ok(found)
-}
-
-fn is_older(path: &Path, age: Duration) -> bool {
-    let touched = fs::symlink_metadata(path).and_then(|metadata| metadata.modified()).ok();
-    touched.and_then(|at| SystemTime::now().duration_since(at).ok()).is_some_and(|past| past >= age)
 }
 
 /// Bytes of all files below a path. Links are not followed; the depth is that of our own layout and of archives.

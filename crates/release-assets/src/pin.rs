@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, InventoryEntry, Result};
+use crate::{Error, InventoryEntry, Result, url_rule::redact};
 
 /// The bytes that a release must have, and who says so. Given a pin, nothing else is accepted.
 ///
@@ -14,6 +14,7 @@ use crate::{Error, InventoryEntry, Result};
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Pin {
     /// SHA-256 of the archive, lower-case hex.
@@ -33,6 +34,16 @@ pub struct Pin {
     /// SHA-256 of the manifest at that commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest_sha256: Option<String>,
+    /// The publisher's name of the runtime that the archive is for. Where it is given, a request for another one, for another
+    /// `precision` or for another `chipset` is not met by this pin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    /// The publisher's name of the precision, such as `float`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<String>,
+    /// The chipset that the archive is for; none for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chipset: Option<String>,
     /// Files that the archive must hold; others may be there too.
     #[serde(default)]
     pub members: Vec<PinnedMember>,
@@ -46,6 +57,7 @@ pub struct Pin {
 
 /// One file that a pinned archive must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PinnedMember {
     /// SHA-256 of the file, lower-case hex.
@@ -73,6 +85,9 @@ impl Pin {
             repository: None,
             commit: None,
             manifest_sha256: None,
+            runtime: None,
+            precision: None,
+            chipset: None,
             members: Vec::new(),
             licence: licence.into(),
             pinned_by: pinned_by.into(),
@@ -91,6 +106,8 @@ impl Pin {
             manifest_sha256: Some(
                 "8d05f332a0b78994adbbf60589b70fbfc2d33688d14a9f80c34bab79c9205641".to_owned(),
             ),
+            runtime: Some("onnx".to_owned()),
+            precision: Some("float".to_owned()),
             members: vec![
                 member("d0e5eee1603ac256babf93058997b5a90354470595349f6a5433a112b3caf157"),
                 member("97fdcb37bdb1723aa1187356fc152d1c864666ebda4d3e6d7abf1895b635785f"),
@@ -106,16 +123,48 @@ impl Pin {
         }
     }
 
-    /// The pin that ships with this crate for a release, if there is one.
-    pub(crate) fn built_in(
-        repository: &str,
-        commit: &str,
-        source_precision: &str,
-        runtime: &str,
-    ) -> Option<Self> {
+    /// The pin that ships with this crate for an asset at a commit, if there is one. Commits are the same in copies of a
+    /// repository and however its name is written.
+    pub(crate) fn built_in(commit: &str, wanted: (&str, &str, Option<&str>)) -> Option<Self> {
         let pin = Self::sam2();
-        let same = pin.repository.as_deref() == Some(repository) && pin.commit.as_deref() == Some(commit);
-        (same && source_precision == "float" && runtime == "onnx").then_some(pin)
+        (pin.commit.as_deref() == Some(commit) && pin.require_asset(wanted).is_ok()).then_some(pin)
+    }
+
+    /// Holds precision (the publisher's name), runtime and chipset of a request against the pin's.
+    pub(crate) fn require_asset(
+        &self,
+        (precision, runtime, chipset): (&str, &str, Option<&str>),
+    ) -> Result<()> {
+        self.require("the precision", self.precision.as_deref(), precision)?;
+        self.require("the runtime", self.runtime.as_deref(), runtime)?;
+        if self.runtime.is_some() && self.chipset.as_deref() != chipset {
+            let name = |chipset: Option<&str>| chipset.unwrap_or("any").to_owned();
+            return Err(self.broken("the chipset", &name(self.chipset.as_deref()), &name(chipset)));
+        }
+        Ok(())
+    }
+
+    /// Holds an address against the pin's, showing neither's query.
+    pub(crate) fn require_address(&self, url: &str) -> Result<()> {
+        match &self.url {
+            Some(pinned) if pinned != url => Err(self.broken("the address", &redact(pinned), &redact(url))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Holds the size of an archive against the pin's.
+    pub(crate) fn require_size(&self, bytes: u64) -> Result<()> {
+        match self.size {
+            Some(size) if size != bytes => {
+                Err(self.broken("the archive", &format!("{size} bytes"), &format!("{bytes} bytes")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// As it goes into a record: without what may be secret.
+    pub(crate) fn redacted(&self) -> Self {
+        Self { url: self.url.as_deref().map(redact), ..self.clone() }
     }
 
     /// Checks the form of what was given.
@@ -123,10 +172,14 @@ impl Pin {
         let hashes =
             self.members.iter().map(|m| &m.sha256).chain(&self.manifest_sha256).chain([&self.sha256]);
         for hash in hashes {
-            if hash.len() != 64 || !hash.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
+            if !is_sha256(hash) {
                 let detail = format!("`{}` is no SHA-256 in lower-case hex", hash.escape_debug());
                 return Err(Error::Setting { name: "pin", detail });
             }
+        }
+        #[cfg(feature = "network")]
+        if let Some(url) = &self.url {
+            crate::network::Address::parse(url)?;
         }
         Ok(())
     }
@@ -169,4 +222,9 @@ impl Pin {
         }
         Ok(())
     }
+}
+
+/// 64 lower-case hex digits.
+pub(crate) fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }

@@ -8,7 +8,13 @@ use crate::{InventoryEntry, Pin, hashing};
 
 /// The record's name, at the root of every extraction.
 pub(crate) const RECORD_NAME: &str = "release_provenance.json";
+/// Larger than the record of any archive within the default limits.
 pub(crate) const RECORD_MAX_BYTES: u64 = 64 << 20;
+
+/// Bytes that the record of an archive of so many files may have: a long path, its hash and its place in the lists, for each.
+pub(crate) fn max_bytes(files: u64) -> u64 {
+    (64 << 10) + files.saturating_mul(4 << 10).min(RECORD_MAX_BYTES)
+}
 const SCHEMA_VERSION: u32 = 2;
 
 /// How an archive came here.
@@ -71,7 +77,7 @@ impl Request {
             ("download_url", json!(self.download_url)),
             ("tool_versions", json!(self.tool_versions)),
             ("chipset", json!(self.chipset)),
-            ("origin", json!({ "kind": self.kind.text(), "pin": self.pin })),
+            ("origin", json!({ "kind": self.kind.text(), "pin": self.pin.as_ref().map(Pin::redacted) })),
         ])
     }
 

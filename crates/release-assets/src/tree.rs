@@ -12,7 +12,7 @@ use crate::{
     files,
     hashing::{self, Fingerprint, Job},
     progress::Progress,
-    provenance::{self, Contents, RECORD_MAX_BYTES, RECORD_NAME, Request},
+    provenance::{self, Contents, RECORD_NAME, Request},
 };
 
 /// More reasons than these tell nobody more.
@@ -55,7 +55,8 @@ pub(crate) fn inspect(
         _ => return Ok(State::Damaged(vec![Damage::NotAFolder])),
     }
     let mut damage = check_names_and_sizes(root, archive);
-    let record = match read_record(root) {
+    let files = archive.listing.files().count() as u64;
+    let record = match read_record(root, provenance::max_bytes(files)) {
         Ok(record) => record,
         Err(reason) => {
             damage.push(Damage::Record { reason });
@@ -117,6 +118,11 @@ pub(crate) fn inspect_by_record(
     for ((path, entry), result) in inventory.iter().zip(results) {
         let path = path.clone();
         let recorded = entry.get("sha256").and_then(Value::as_str);
+        // A link would be followed by what opens the file.
+        if fs::symlink_metadata(root.join(&path)).is_ok_and(|found| !found.is_file()) {
+            damage.push(Damage::NotRegular { path });
+            continue;
+        }
         match result {
             Ok(found) if Some(found.size) == size(entry) && Some(found.sha256.as_str()) == recorded => {}
             Ok(_) => damage.push(Damage::Changed { path }),
@@ -161,7 +167,8 @@ fn fingerprint_in_full<'a>(
         let path = || entry.path.clone();
         match result {
             Ok(found) => {
-                // The archive anchors size and CRC-32, the record the SHA-256; both have to hold.
+                // Size and CRC-32 tie the file to the archive, the SHA-256 to what was extracted then; all have to hold.
+                // (Who can write here can forge both: see the README.)
                 let right = found.size == entry.size && found.crc32 == entry.crc32;
                 if !right || recorded(&entry.path).is_some_and(|sha256| sha256 != found.sha256) {
                     damage.push(Damage::Changed { path: path() });
@@ -270,11 +277,11 @@ fn find_unexpected(
     }
 }
 
-pub(crate) fn read_record(root: &Path) -> std::result::Result<Map<String, Value>, String> {
+pub(crate) fn read_record(root: &Path, limit: u64) -> std::result::Result<Map<String, Value>, String> {
     let path = root.join(RECORD_NAME);
     if !fs::symlink_metadata(&path).map_err(|e| e.to_string())?.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    let bytes = files::read_small(&path, RECORD_MAX_BYTES).map_err(|e| e.to_string())?;
+    let bytes = files::read_small(&path, limit).map_err(|e| e.to_string())?;
     serde_json::from_slice(&bytes).map_err(|e| e.to_string())
 }

@@ -22,3 +22,26 @@ pub enum UrlRule {
     #[error("it redirects too often")]
     TooManyRedirects,
 }
+
+/// Leaves out what may be secret: credentials before the host, and query and fragment.
+pub(crate) fn redact(text: &str) -> String {
+    let (body, cut) = match text.find(['?', '#']) {
+        Some(at) => (&text[..at], &text[at..=at]),
+        None => (text, ""),
+    };
+    let (scheme, rest) = body.split_once("://").map_or(("", body), |(scheme, rest)| (scheme, rest));
+    let authority_end = rest.find(['/', '\\']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(authority_end);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    let hidden = if cut.is_empty() { "" } else { "…" };
+    format!("{scheme}{separator}{host}{path}{cut}{hidden}").escape_debug().collect()
+}
+
+/// The same for a text that could not be read as an address: nothing before its last `@` is shown.
+pub(crate) fn redact_unread(text: &str) -> String {
+    match text.rsplit_once('@') {
+        Some((_, rest)) => format!("…@{}", redact(rest)),
+        None => redact(text),
+    }
+}

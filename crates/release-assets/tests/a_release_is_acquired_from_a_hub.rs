@@ -230,3 +230,53 @@ fn contract_files_are_copied() {
     }
     let _ = Cache::new(place.cache_root());
 }
+
+/// Archives that are sound and no releases, in the place of ours: damage like any other, not the publisher's fault.
+#[test]
+fn another_archive_in_the_archives_place_is_damage() {
+    let (place, hub) = place_and_hub();
+    let release = acquire(&place, &hub, &wanted()).unwrap();
+    let kept = release.root.parent().unwrap().join("release.zip");
+    let graph = support::graph();
+    let two: [(&str, &[u8]); 3] =
+        [("a/metadata.json", b"{}"), ("b/metadata.json", b"{}"), ("g.onnx", &graph)];
+    let empty: [(&str, &[u8]); 0] = [];
+    for other in [support::zip_of(&empty), support::zip_of(&[("readme.txt", "x")]), support::zip_of(&two)] {
+        fs::write(&kept, other).unwrap();
+        assert_eq!(damage(&acquire(&place, &hub, &wanted()).unwrap()), [Damage::Archive]);
+    }
+}
+
+/// Files in the places of folders, folders in the places of files: rubbish is removed, the release comes back.
+#[test]
+fn rubbish_in_the_cache_is_cleared_away() {
+    let (place, hub) = place_and_hub();
+    let release = acquire(&place, &hub, &wanted()).unwrap();
+    let entry = release.root.parent().unwrap().to_owned();
+    fs::remove_dir_all(&entry).unwrap();
+    fs::write(&entry, "a file in the folder's place").unwrap();
+    acquire(&place, &hub, &wanted()).unwrap();
+    let facts = place.cache_root().join("facts-v1");
+    for name in support::tree(&facts) {
+        fs::remove_file(facts.join(&name)).unwrap();
+        fs::create_dir(facts.join(&name)).unwrap();
+    }
+    acquire(&place, &hub, &wanted()).unwrap();
+    let downloads = hub.downloads();
+    acquire(&place, &hub, &wanted()).unwrap();
+    assert_eq!(hub.downloads(), downloads, "what was learnt is remembered again");
+    fs::remove_dir_all(&facts).unwrap();
+    fs::write(&facts, "a file").unwrap();
+    acquire(&place, &hub, &wanted()).unwrap();
+    // First uses that make no sense are none.
+    for name in support::tree(&facts).iter().filter(|name| name.starts_with("archive-")) {
+        let path = facts.join(name);
+        let fact: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        for (field, value) in [("sha256", ""), ("sha256", "ABCDEF"), ("url", "https://other.example/x.zip")] {
+            let mut edited = fact.clone();
+            edited[field] = json!(value);
+            fs::write(&path, edited.to_string()).unwrap();
+            assert_eq!(acquire(&place, &hub, &wanted()).unwrap().trust, Trust::FirstUse);
+        }
+    }
+}

@@ -312,3 +312,22 @@ fn no_trust_and_no_server_are_told_apart() {
     let error = case.place.cache().acquire(&wanted(), &nobody.build().unwrap()).unwrap_err();
     assert!(matches!(error, Error::Unreachable { fault: NetworkFault::Connect(_), .. }), "{error:?}");
 }
+
+/// A continued transfer has its length from the first answer, whether or not the second one announces it.
+#[test]
+fn a_short_rest_without_a_length_is_noticed() {
+    let case = Case::new();
+    case.hub.misbehave_at_archive(|number, request, reply| match (number, request.range_start()) {
+        (0, _) => reply.then(Then::Cut(100_000)),
+        (1, Some(start)) => {
+            let bytes = large_zip();
+            let end = bytes.len();
+            Reply::new(206, &bytes[start..end - 10])
+                .header("content-range", &format!("bytes {start}-{}/{end}", end - 1))
+                .header("etag", "\"tag-1\"")
+                .chunked()
+        }
+        _ => reply,
+    });
+    case.recovers(3);
+}

@@ -183,3 +183,69 @@ fn the_release_of_sam_2_is_pinned() {
     }
     assert_eq!(case.hub.downloads(), 0);
 }
+
+/// A pin is of one asset: another precision, runtime or chipset is not served from it, whatever is in the cache.
+#[test]
+fn a_pin_is_of_one_asset() {
+    let case = Case::new();
+    let mut pin = case.hub.pin();
+    (pin.precision, pin.runtime) = (Some("float".to_owned()), Some("onnx".to_owned()));
+    case.acquire(&wanted().pin(pin.clone())).unwrap();
+    let with = |change: fn(HubRelease) -> HubRelease| case.acquire(&change(wanted()).pin(pin.clone()));
+    with(|wanted| wanted.precision("fp16")).unwrap();
+    broken(with(|wanted| wanted.precision("w8a8")), "the precision");
+    broken(with(|wanted| wanted.runtime("tflite")), "the runtime");
+    broken(with(|wanted| wanted.chipset("snapdragon-x")), "the chipset");
+    // The built-in one likewise, without a network too.
+    let offline = case.hub.server.client().offline(true).build().unwrap();
+    for wanted in [
+        HubRelease::sam2().chipset("x"),
+        HubRelease::sam2().precision("w8a16"),
+        HubRelease::sam2().runtime("tflite"),
+    ] {
+        let error = case.place.cache().acquire(&wanted, &offline).unwrap_err();
+        assert!(matches!(error, Error::PinBroken { .. }), "{error:?}");
+    }
+}
+
+/// What is pinned is held at every use, and a pin that says something unknown is none.
+#[test]
+fn sizes_and_unknown_fields() {
+    let case = Case::new();
+    case.acquire(&wanted()).unwrap();
+    let mut pin = case.hub.pin();
+    pin.size = Some(1);
+    broken(case.acquire(&wanted().pin(pin.clone())), "the archive");
+    let zip = case.place.write("x.zip", &release_zip());
+    broken(case.place.cache().import(&zip, Some(&pin)), "the archive");
+    let mut text = serde_json::to_value(case.hub.pin()).unwrap();
+    text["sha265"] = "x".into();
+    assert!(serde_json::from_value::<Pin>(text).is_err());
+}
+
+/// Signed addresses are compared in full and shown and recorded without what is secret.
+#[test]
+fn secrets_of_pinned_addresses_are_not_shown() {
+    let case = Case::new();
+    let client = case.hub.server.client().build().unwrap();
+    let mut pin = Pin::new(case.hub.archive_sha256(), "MIT", "the tests", "2026-11-30");
+    pin.url = Some("https://archives.example/x.zip?sig=hunter2".to_owned());
+    let error = case
+        .place
+        .cache()
+        .acquire_url("https://archives.example/x.zip?sig=hunter3", Some(&pin), &client)
+        .unwrap_err();
+    let shown = format!("{error} {error:?}");
+    assert!(matches!(error, Error::PinBroken { .. }) && !shown.contains("hunter"), "{shown}");
+    let zip = case.place.write("x.zip", &release_zip());
+    let release = case.place.cache().import(&zip, Some(&pin)).unwrap();
+    let record = std::fs::read_to_string(release.provenance()).unwrap();
+    assert!(record.contains("archives.example/x.zip") && !record.contains("hunter"), "{record}");
+    assert!(matches!(
+        case.place.cache().import(&zip, Some(&pin)).unwrap().outcome,
+        release_assets::Outcome::Reused
+    ));
+    pin.url = Some("https://user:hunter2@archives.example/".to_owned());
+    let error = case.place.cache().import(&zip, Some(&pin)).unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("hunter"), "{error:?}");
+}

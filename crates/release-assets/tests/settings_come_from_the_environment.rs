@@ -95,7 +95,13 @@ fn endpoint_offline_and_cache() {
         ("HTTPS_PROXY", "https://proxy.example"),
     ];
     assert!(say("builder", &all).contains("endpoint=https://own.example/ offline=false"), "the builder wins");
-    assert!(say("plain", &all).contains("error=token:"), "a token that is none is no token to leave out");
+    let token = ("HF_TOKEN", "bad token");
+    assert!(say("plain", &[token]).contains("error=token:"), "one that is none is not left out");
+    assert!(say("plain", &[token, ("HF_HUB_OFFLINE", "1")]).contains("offline=true"), "nobody needs it");
+    for proxy in ["http://[bad", "foo://proxy.example"] {
+        let said = say("plain", &[("HTTPS_PROXY", proxy)]);
+        assert!(said.contains("error=proxy: the address in HTTPS_PROXY"), "{proxy}: {said}");
+    }
 }
 
 /// The token of the environment, and the one that a login wrote.

@@ -92,3 +92,68 @@ fn stat_only_is_fast_and_blind_by_name() {
     assert_eq!(fast.acquire(&wanted(), &client).unwrap().outcome, Outcome::Reused);
     assert!(matches!(place.cache().acquire(&wanted(), &client).unwrap().outcome, Outcome::Repaired { .. }));
 }
+
+/// Somebody who forges a file, its CRC-32 and the record together deceives a reuse, as documented, but not this: the archive says
+/// what the file should be.
+#[test]
+fn a_forged_file_is_found_by_the_archive() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let release = place.cache().acquire(&wanted(), &hub.server.client().build().unwrap()).unwrap();
+    let file = release.root.join("bundle/weights.data");
+    let mut bytes = fs::read(&file).unwrap();
+    let crc = support::crc32(&bytes);
+    let old = release_assets::sha256_file(&file).unwrap();
+    bytes[0] ^= 1;
+    // Four bytes at the end bring the checksum back: each of its bits is a sum of theirs.
+    let end = bytes.len() - 4;
+    let at = |patch: u32, bytes: &[u8]| {
+        let mut bytes = bytes.to_vec();
+        bytes[end..].copy_from_slice(&patch.to_le_bytes());
+        support::crc32(&bytes)
+    };
+    let zero = at(0, &bytes);
+    let mut rows: Vec<(u32, u32)> = (0..32).map(|bit| (at(1 << bit, &bytes) ^ zero, 1 << bit)).collect();
+    let (mut wanted_sum, mut patch) = (zero ^ crc, 0);
+    for bit in 0..32 {
+        let pivot = rows.iter().position(|(sum, _)| sum >> bit & 1 == 1).unwrap();
+        let row = rows.swap_remove(pivot);
+        for other in rows.iter_mut().filter(|(sum, _)| sum >> bit & 1 == 1) {
+            *other = (other.0 ^ row.0, other.1 ^ row.1);
+        }
+        if wanted_sum >> bit & 1 == 1 {
+            wanted_sum ^= row.0;
+            patch ^= row.1;
+        }
+    }
+    bytes[end..].copy_from_slice(&patch.to_le_bytes());
+    assert_eq!(support::crc32(&bytes), crc);
+    fs::write(&file, &bytes).unwrap();
+    let new = release_assets::sha256_file(&file).unwrap();
+    let record = fs::read_to_string(release.provenance()).unwrap().replace(&old, &new);
+    fs::write(release.provenance(), record).unwrap();
+    let damage: Vec<_> =
+        place.cache().verify().unwrap().into_iter().flat_map(|checked| checked.damage).collect();
+    assert_eq!(damage, [Damage::Changed { path: "bundle/weights.data".to_owned() }]);
+}
+
+/// Old extractions go while their archive is in use, and what cannot be removed does not keep the rest.
+#[test]
+fn extractions_age_one_by_one() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    let cache = place.cache();
+    let old = cache.acquire(&wanted().precision("fp16"), &client).unwrap();
+    let new = cache.acquire(&wanted(), &client).unwrap();
+    let past = std::time::SystemTime::now() - Duration::from_hours(100);
+    fs::File::open(&old.root).unwrap().set_modified(past).unwrap();
+    let cleaned = cache.gc(Duration::from_hours(24), false).unwrap();
+    assert_eq!(cleaned.removed.iter().map(|(path, _)| path).collect::<Vec<_>>(), [&old.root]);
+    assert!(new.root.exists() && cleaned.failed.is_empty());
+    // Left by killed processes, in both places; a time in the far future counts as old.
+    let future = std::time::SystemTime::now() + Duration::from_hours(1000);
+    for path in ["archives-v1/.download-1", "facts-v1/.writing-1"] {
+        let file = fs::File::create(place.cache_root().join(path)).unwrap();
+        file.set_modified(future).unwrap();
+    }
+    assert_eq!(cache.gc(Duration::from_hours(24), false).unwrap().removed.len(), 2);
+}

@@ -170,3 +170,58 @@ fn the_hub_may_be_busy() {
     let client = hub.server.client().retries(3, Duration::from_millis(1)).build().unwrap();
     place.cache().acquire(&wanted(), &client).unwrap();
 }
+
+/// A commit is nothing but itself: a hub that answers with another one is not believed, now or later.
+#[test]
+fn another_commit_than_the_one_asked_for() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    let other = "f".repeat(40);
+    let lie = format!(r#"{{"sha": "{other}"}}"#);
+    hub.misbehave(move |request, reply| if request.path.contains("/api/") { Reply::ok(&lie) } else { reply });
+    let error = place.cache().acquire(&wanted().revision(COMMIT), &client).unwrap_err();
+    assert!(matches!(error, Error::Hub { ref detail, .. } if detail.contains(&other)), "{error:?}");
+    assert_eq!(place.files(), [] as [&str; 0]);
+    hub.behave();
+    let release = place.cache().acquire(&wanted().revision(COMMIT), &client).unwrap();
+    assert_eq!(release.commit.as_deref(), Some(COMMIT));
+}
+
+/// What stands at a commit does not change; where it seems to, somebody lies.
+#[test]
+fn another_manifest_at_the_same_commit() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    let before = place.cache().acquire(&wanted(), &client).unwrap();
+    let elsewhere = hub.server.other_host(ARCHIVE);
+    hub.world.lock().unwrap().manifest = loopback::hub::manifest(&elsewhere);
+    let error = place.cache().acquire(&wanted(), &client).unwrap_err();
+    assert!(
+        matches!(error, Error::Hub { ref detail, .. } if detail.contains("which cannot be")),
+        "{error:?}"
+    );
+    // What was remembered stays.
+    let offline = hub.server.client().offline(true).build().unwrap();
+    assert_eq!(place.cache().acquire(&wanted(), &offline).unwrap().root, before.root);
+    place.cache().acquire(&wanted().accept_changed_archive(), &client).unwrap();
+}
+
+/// `EntryNotFound` is only believed of the manifest.
+#[test]
+fn an_entry_that_is_not_the_manifest() {
+    let error = error(at("/api/models", Reply::new(404, "").header("x-error-code", "EntryNotFound")));
+    assert!(matches!(error, Error::NotFound { .. }), "{error:?}");
+}
+
+#[test]
+fn absurd_times_are_no_times() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub
+        .server
+        .client()
+        .deadline(Duration::MAX)
+        .stall_timeout(Duration::MAX)
+        .connect_timeout(Duration::MAX);
+    let client = client.retries(2, Duration::MAX).build().unwrap();
+    place.cache().acquire(&wanted(), &client).unwrap();
+}

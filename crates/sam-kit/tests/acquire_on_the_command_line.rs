@@ -8,19 +8,26 @@ use std::{
     process::Command,
 };
 
+use sam_kit::release_assets::sha256_file;
+
 fn archive() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tiny-sam/release/tiny-sam-onnx-float.zip")
 }
 
-/// Exit code, standard output and standard error, with a cache of its own and no network.
-fn acquire(cache: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+/// Exit code, standard output and standard error, without a network.
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     let beside = std::env::current_exe().unwrap();
     let examples = beside.parent().unwrap().parent().unwrap().join("examples");
     let mut command = Command::new(examples.join(format!("acquire{}", std::env::consts::EXE_SUFFIX)));
-    command.args(arguments).arg("--cache").arg(cache).env("HF_HUB_OFFLINE", "1");
+    command.args(arguments).env("HF_HUB_OFFLINE", "1");
     let output = command.output().expect("the example is built with the tests");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// The same with a cache of its own.
+fn acquire(cache: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    run(&[arguments, &["--cache", cache.to_str().unwrap()]].concat())
 }
 
 #[test]
@@ -38,13 +45,16 @@ fn import_repair_verify_and_gc() {
     }
     // Each file with its size and its whole hash.
     let metadata = Path::new(&root).join("tiny-sam-onnx-float/metadata.json");
-    let hash = sam_kit::release_assets::sha256_file(&metadata).unwrap();
+    let hash = sha256_file(&metadata).unwrap();
     let size = std::fs::metadata(&metadata).unwrap().len();
     let row = format!("{size:>13}  {hash}  tiny-sam-onnx-float/metadata.json");
     assert!(table.lines().any(|line| line == row), "{row} in {table}");
 
     assert!(acquire(cache.path(), &import).1.contains("done     reused, verified"));
     assert_eq!(acquire(cache.path(), &["verify"]).0, Some(0));
+    // Options may stand before the word, too.
+    let (code, report, _) = run(&["--cache", cache.path().to_str().unwrap(), "verify"]);
+    assert!(code == Some(0) && report.contains("2 checked") && report.contains("0 wrong"), "{report}");
     std::fs::write(&metadata, "{}").unwrap();
     let (code, report, _) = acquire(cache.path(), &["verify"]);
     assert_eq!(code, Some(1), "{report}");

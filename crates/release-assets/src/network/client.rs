@@ -51,6 +51,9 @@ enum Setting {
     Given(Option<String>),
 }
 
+/// Longer times mean no limit; clocks end before the type does.
+const MAX_TIME: Duration = Duration::from_hours(24 * 365);
+
 impl Client {
     /// Starts a client whose unset parts come from the environment.
     pub fn builder() -> ClientBuilder {
@@ -134,19 +137,19 @@ impl ClientBuilder {
 
     /// How long a connection may take to come about, name and handshake included (default 15 s).
     pub fn connect_timeout(mut self, time: Duration) -> Self {
-        self.connect_timeout = time;
+        self.connect_timeout = time.min(MAX_TIME);
         self
     }
 
     /// How long a server may send nothing (default 30 s).
     pub fn stall_timeout(mut self, time: Duration) -> Self {
-        self.stall_timeout = time;
+        self.stall_timeout = time.min(MAX_TIME);
         self
     }
 
     /// How long one download may take in all, with its retries (default one hour).
     pub fn deadline(mut self, time: Duration) -> Self {
-        self.deadline = time;
+        self.deadline = time.min(MAX_TIME);
         self
     }
 
@@ -154,7 +157,7 @@ impl ClientBuilder {
     /// first of these (default 0.5 s), which doubles each time up to 8 s. A server's `Retry-After` of up to a
     /// minute is kept.
     pub fn retries(mut self, times: u32, back_off: Duration) -> Self {
-        (self.retries, self.back_off) = (times, back_off);
+        (self.retries, self.back_off) = (times, back_off.min(MAX_TIME));
         self
     }
 
@@ -169,6 +172,9 @@ impl ClientBuilder {
             Setting::Given(token) => token,
         };
         // What is sent as a header must be one visible line; and what it is must not be shown.
+        let offline = self.offline.unwrap_or_else(environment::offline);
+        // Without a network nothing is sent, so a bad token of the environment is nobody's concern.
+        let token = token.filter(|_| !offline);
         if token
             .as_ref()
             .is_some_and(|token| token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()))
@@ -181,7 +187,14 @@ impl ClientBuilder {
             Some(pem) => RootCerts::from(certificates(pem)?),
         };
         let proxy = match self.proxy {
-            Setting::Environment => ureq::Proxy::try_from_env(),
+            Setting::Environment if offline => None,
+            Setting::Environment => {
+                // One that cannot be understood is not left out: going straight is just what its owner does not want.
+                if let Some(name) = environment::proxies().find(|(_, text)| ureq::Proxy::new(text).is_err()) {
+                    return Err(setting("proxy", &format!("the address in {} cannot be understood", name.0)));
+                }
+                ureq::Proxy::try_from_env()
+            }
             Setting::Given(None) => None,
             Setting::Given(Some(text)) => Some(
                 ureq::Proxy::new(&text).map_err(|_| setting("proxy", "its address cannot be understood"))?,
@@ -205,7 +218,7 @@ impl ClientBuilder {
         Ok(Client(Arc::new(Settings {
             endpoint,
             token,
-            offline: self.offline.unwrap_or_else(environment::offline),
+            offline,
             download_bytes: self.download_bytes,
             stall_timeout: self.stall_timeout,
             deadline: self.deadline,
@@ -247,7 +260,7 @@ impl fmt::Debug for Client {
 
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let endpoint = self.endpoint.as_deref().map(super::address::redact);
+        let endpoint = self.endpoint.as_deref().map(crate::url_rule::redact_unread);
         f.debug_struct("ClientBuilder")
             .field("endpoint", &endpoint)
             .field("offline", &self.offline)

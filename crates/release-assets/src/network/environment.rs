@@ -56,3 +56,9 @@ fn read_token(path: &Path) -> Option<String> {
     let token = small.then(|| fs::read_to_string(path).ok())??;
     Some(token.trim().to_owned()).filter(|token| !token.is_empty())
 }
+
+/// The variables that name a proxy, in the order in which they are looked at, with what they hold.
+pub(super) fn proxies() -> impl Iterator<Item = (&'static str, String)> {
+    let names = ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+    names.into_iter().filter_map(|name| Some((name, text(name)?)))
+}

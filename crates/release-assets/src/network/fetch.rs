@@ -17,6 +17,8 @@ use super::{
 use crate::{Error, NetworkFault, Phase, Result, UrlRule, hashing, progress::Progress};
 
 const MAX_REDIRECTS: usize = 10;
+/// For a document of some kilobytes, retries included.
+const SMALL_DEADLINE: Duration = Duration::from_mins(2);
 const MAX_BACK_OFF: Duration = Duration::from_secs(8);
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
 
@@ -71,7 +73,7 @@ struct Partial<'a> {
 impl Client {
     /// A small document of at most `cap` bytes, whatever the status; only transient faults are asked again.
     pub(super) fn small(&self, address: &Address, cap: u64, progress: &Progress) -> Result<Answer, Ended> {
-        let until = Instant::now() + self.settings().deadline;
+        let until = Instant::now() + self.settings().deadline.min(SMALL_DEADLINE);
         self.retrying(until, progress, |client| {
             let mut tick = || progress.report(Phase::Resolve, 0, 0);
             let mut exchange = client.open(address, &[], until, &mut tick)?;
@@ -163,7 +165,7 @@ impl Client {
         if exchange.header("content-encoding").is_some_and(|e| !e.eq_ignore_ascii_case("identity")) {
             return Err(NetworkFault::NotTheFile("a compressed form that was not asked for").into());
         }
-        let announced = exchange.length().map(|length| partial.received + length);
+        let announced = if continues { partial.total } else { exchange.length() };
         if !continues {
             partial.total = announced;
             let tag = exchange.header("etag").filter(|tag| tag.starts_with('"'));

@@ -40,6 +40,9 @@ impl Client {
         if !is_commit(&info.sha) {
             return Err(fail(format!("`{}` is no commit", info.sha.escape_debug())));
         }
+        if let Some(asked) = revision.filter(|revision| is_commit(revision) && *revision != info.sha) {
+            return Err(fail(format!("asked for commit {asked}, it answered with {}", info.sha)));
+        }
         Ok(RevisionInfo { commit: info.sha, pipeline_tag: info.pipeline_tag })
     }
 
@@ -76,7 +79,7 @@ impl Client {
         // The hub hides repositories from strangers: 401 may also mean that there is none.
         match (answer.status, answer.error_code.as_deref()) {
             (200, _) => Ok(answer),
-            (404, Some("EntryNotFound")) => {
+            (404, Some("EntryNotFound")) if cap == MANIFEST_MAX_BYTES => {
                 Err(Error::NoReleases { repository, commit: revision.unwrap_or_default() })
             }
             (_, Some("RepoNotFound")) => Err(Error::NotFound { repository, revision: None, token_sent }),
