@@ -53,13 +53,13 @@ struct Arguments {
     #[arg(
         long,
         value_name = "FILE.zip",
-        conflicts_with_all = ["repository", "precision", "runtime", "chipset", "offline", "accept_changed"]
+        conflicts_with_all = ["repository", "revision", "precision", "runtime", "chipset", "offline", "accept_changed"]
     )]
     import: Option<PathBuf>,
     /// Use the cache alone [default: as the environment says]
     #[arg(long)]
     offline: bool,
-    /// The cache's folder
+    /// The cache's folder [default: as the environment says, or sam-kit among the user's caches]
     #[arg(long, value_name = "DIR", global = true)]
     cache: Option<PathBuf>,
 }

@@ -75,35 +75,54 @@ impl Cache {
     }
 
     /// Copies an archive from disk into the cache, verified like a downloaded one, and opens it. With a pin it must
-    /// be the pinned one, and later requests for the pinned release find it without a network.
+    /// be the pinned one, and an offline client's requests for the pinned release find it.
     ///
-    /// Errors: [`Error::HashMismatch`] (not the pinned archive), and those of
+    /// Errors: [`Error::HashMismatch`] and [`Error::PinBroken`] (not the pinned archive), [`Error::Setting`] and
+    /// [`Error::Url`] (the pin's form), [`Error::ArchiveChanged`] (while it was copied), and those of
     /// [`open_archive`](Self::open_archive).
     pub fn import(&self, zip: impl AsRef<Path>, pin: Option<&Pin>) -> Result<Release> {
         let zip = zip.as_ref();
         let expected = pin.map(|pin| pin.validate().map(|()| pin.sha256.as_str())).transpose()?;
-        let archive = Archive::open(zip, expected, self.archive_limits(), self.progress())?;
+        let mut archive = Archive::open(zip, expected, self.archive_limits(), self.progress())?;
         cache::check_layout(&archive)?;
         pin.map_or(Ok(()), |pin| pin.require_size(archive.size()))?;
         let sha256 = archive.sha256.clone();
         self.create_bucket()?;
         let kept = self.kept_archive(&sha256);
-        if !hashing::sha256_file(&kept).is_ok_and(|found| found == sha256) {
-            let _lock = self.lock(&sha256)?;
-            let (mut file, temporary) = Temporary::file(&self.bucket(), &DOWNLOAD.into())?;
-            let copied = archive.copy_to(&mut file, temporary.path(), self.progress())?;
-            if copied != sha256 {
-                return Err(Error::ArchiveChanged { path: zip.to_owned(), before: sha256, after: copied });
+        let is_kept = || hashing::sha256_file(&kept).is_ok_and(|found| found == sha256);
+        let mut found_wrong = Vec::new();
+        if !is_kept() {
+            found_wrong.extend(files::exists(&kept).then_some(Damage::Archive));
+            let lock = self.lock(&sha256)?;
+            let progress = lock.watched(self.progress());
+            // Whoever held the lock before may have done the work.
+            if !is_kept() {
+                archive.check_contents(&progress)?;
+                let (mut file, temporary) = Temporary::file(&self.bucket(), &DOWNLOAD.into())?;
+                let copied = archive.copy_to(&mut file, temporary.path(), &progress)?;
+                if copied != sha256 {
+                    return Err(Error::ArchiveChanged {
+                        path: zip.to_owned(),
+                        before: sha256,
+                        after: copied,
+                    });
+                }
+                self.keep(temporary, &sha256)?;
             }
-            self.keep(temporary, &sha256)?;
         }
         let request = Request { pin: pin.cloned(), ..Request::default() };
-        let mut release = self.open(&kept, Some(&sha256), &request)?;
+        let opened = self.open(&kept, Some(&sha256), &request);
+        let mut release = opened.map_err(|error| error.of_archive(&kept, zip))?;
+        release.outcome = release.outcome.after(found_wrong);
         if let Some(pin) = pin {
             pin.require_members(&release.inventory)?;
             release.trust = Trust::pinned(pin);
             if let Some(url) = &pin.url {
-                self.remember(&Address::parse(url)?, &sha256, archive.size())?;
+                let address = Address::parse(url)?;
+                // What the address gave before is not overruled by a file that somebody brought.
+                if Facts::new(self.root()).first_use(&address).is_none() {
+                    self.remember(&address, &sha256, archive.size())?;
+                }
             }
         }
         Ok(release)
@@ -185,7 +204,7 @@ impl Cache {
         let facts = Facts::new(self.root());
         let mut stored: Option<Stored> = None;
         let mut found_wrong: Vec<Damage> = Vec::new();
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..=ATTEMPTS {
             let first = source.address.as_ref().and_then(|address| facts.first_use(address));
             let pinned = source.pin.as_ref().map(|pin| pin.sha256.clone());
             if let Some(sha256) = pinned.or_else(|| first.as_ref().map(|first| first.sha256.clone())) {
@@ -209,7 +228,18 @@ impl Cache {
                         return Ok(release);
                     }
                     Err(error) => {
-                        let damage = damage_of_archive(error, &path)?;
+                        // A sound archive that is no usable release stays what it is, unless the caller expects another
+                        // one, or a pin says that just this one is wanted.
+                        let refused = matches!(
+                            error,
+                            Error::Archive { .. } | Error::Layout { .. } | Error::Graph { .. }
+                        );
+                        let damage =
+                            if refused && source.accept_changed && source.pin.is_none() && stored.is_none() {
+                                Damage::Archive
+                            } else {
+                                damage_of_archive(error, &path)?
+                            };
                         // An archive that was never here, or was removed with all that was made of it, is no damage.
                         let folder_is_here = path.parent().is_some_and(files::exists);
                         let was_here = files::exists(&path) || (first.is_some() && folder_is_here);
@@ -219,6 +249,9 @@ impl Cache {
             }
             if source.client.is_offline() {
                 return Err(Error::Offline { missing: missing_archive(source, !found_wrong.is_empty()) });
+            }
+            if attempt == ATTEMPTS {
+                break;
             }
             let before = stored.as_ref().map_or(0, |stored| stored.fetched);
             let mut next = self.download(source, &facts)?;
@@ -245,6 +278,7 @@ impl Cache {
         };
         // Whoever held the lock before may have done the work.
         if let Some(sha256) = expected
+            && !source.accept_changed
             && hashing::sha256_file(self.kept_archive(sha256)).is_ok_and(|found| found == *sha256)
         {
             return Ok(Stored { fetched: 0, trust: trust(false) });
@@ -265,7 +299,10 @@ impl Cache {
         }
         // Only a sound archive is kept and remembered.
         let archive = Archive::open(temporary.path(), Some(&done.sha256), self.archive_limits(), &progress);
-        let sound = archive.and_then(|archive| cache::check_layout(&archive));
+        let sound = archive.and_then(|mut archive| {
+            cache::check_layout(&archive)?;
+            archive.check_contents(&progress)
+        });
         sound.map_err(|error| error.of_archive(temporary.path(), &PathBuf::from(address.to_string())))?;
         self.keep(temporary, &done.sha256)?;
         let changed = first.as_ref().is_none_or(|first| first.sha256 != done.sha256);
@@ -312,17 +349,19 @@ impl Cache {
     /// Remembers what a revision is, for use without a network. Nothing is written where it is known already, so
     /// that a read-only cache can be used online.
     fn remember_resolution(&self, facts: &Facts, fact: &Resolution, manifest: &[u8]) -> Result<()> {
-        let known = facts.revision(&fact.endpoint, &fact.repository, fact.revision.as_deref());
+        // The commit as such is as good a name, and what another answer is held against: it comes first.
+        let by_commit = Resolution { revision: Some(fact.commit.clone()), ..fact.clone() };
+        let is_known = |fact: &Resolution| {
+            facts.revision(&fact.endpoint, &fact.repository, fact.revision.as_deref()).as_ref() == Some(fact)
+        };
         let here = facts.manifest(&fact.repository, &fact.commit, &fact.manifest_sha256).is_some();
-        if known.as_ref() == Some(fact) && here {
+        if is_known(&by_commit) && is_known(fact) && here {
             return Ok(());
         }
         self.create_bucket()?;
         facts.remember_manifest(&fact.repository, &fact.commit, manifest)?;
-        facts.remember_revision(fact)?;
-        // The commit as such is as good a name.
-        let by_commit = Resolution { revision: Some(fact.commit.clone()), ..fact.clone() };
-        facts.remember_revision(&by_commit)
+        facts.remember_revision(&by_commit)?;
+        facts.remember_revision(fact)
     }
 }
 
@@ -354,7 +393,9 @@ fn resolve_by_pin<'a>(wanted: &HubRelease, client: &'a Client) -> Result<Source<
     };
     let built_in = || {
         let asset = (source_precision(&wanted.precision), wanted.runtime.as_str(), wanted.chipset.as_deref());
+        // Nobody resolved the commit here, so the pin's word has to be for this repository.
         Pin::built_in(wanted.revision.as_deref()?, asset)
+            .filter(|pin| pin.repository.as_ref().is_some_and(|r| r.eq_ignore_ascii_case(&wanted.repository)))
     };
     let pin = wanted.pin.clone().or_else(built_in).ok_or_else(missing)?;
     // The pin has to speak of the same commit, or of none while the caller's own words are all there is.

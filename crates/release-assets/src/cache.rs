@@ -132,9 +132,10 @@ impl Cache {
         self
     }
 
-    /// Looks at names, kinds and sizes, and at the time of each file's last change, instead of hashing what is
-    /// already in the cache. Much faster, and blind to a change that keeps size and time: for files that nothing
-    /// but this crate touches. What is new is hashed all the same.
+    /// Looks at names, kinds and sizes, and that no file is dated later than the record, instead of hashing what is
+    /// already in the cache. Much faster, and blind to every change that keeps a file's size and sets its time back
+    /// (as copying with times does), or the record's forward: for files that nothing but this crate touches. What is
+    /// new is hashed all the same.
     #[must_use]
     pub fn stat_only(mut self) -> Self {
         self.depth = Depth::Stat;
@@ -327,6 +328,11 @@ impl Entry<'_> {
         let expected = provenance::expected(self.request, &archive.sha256, &contents);
         let file_name = archive.path().file_name().unwrap_or_default().to_string_lossy();
         let bytes = provenance::write(&expected, &file_name);
+        let limit = provenance::max_bytes(contents.inventory.len() as u64);
+        if bytes.len() as u64 > limit {
+            let detail = format!("its record would have {} bytes, {limit} are allowed", bytes.len());
+            return Err(layout(archive, detail));
+        }
         let record = root.join(RECORD_NAME);
         let needed = archive.listing.total_bytes;
         let write = |mut file: File| file.write_all(&bytes).and_then(|()| file.sync_all());

@@ -257,7 +257,7 @@ pub enum Error {
     },
     /// An address gives another archive than it did first.
     #[error(
-        "{url} gave an archive of SHA-256 {first} at its first use and gives {found} now; if the publisher says so, \
+        "{url} gave an archive of SHA-256 {first} at its first use and gives {found} now; if that is right, accept it \
          accept the change"
     )]
     ArchiveReplaced {

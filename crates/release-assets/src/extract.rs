@@ -27,6 +27,7 @@ pub(crate) struct Archive {
     /// The hash of the bytes once [`hashed`](Self::hashed) is set; what they should have before.
     pub(crate) sha256: String,
     hashed: bool,
+    limits: Limits,
     pub(crate) listing: Listing,
 }
 
@@ -51,7 +52,7 @@ impl Archive {
         }
         // The listing that counts is read between this hash and the one after the extraction.
         let listing = list(&mut file, path, size, limits)?;
-        Ok(Self { file, path: path.to_owned(), size, sha256, hashed: true, listing })
+        Ok(Self { file, path: path.to_owned(), size, sha256, hashed: true, limits: *limits, listing })
     }
 
     /// Opens an archive whose hash is known and will be checked beside the files of its extraction, on another
@@ -66,7 +67,15 @@ impl Archive {
         match list(&mut file, path, size, limits) {
             Ok(listing) => {
                 let sha256 = expected.to_owned();
-                Ok(Self { file, path: path.to_owned(), size, sha256, hashed: false, listing })
+                Ok(Self {
+                    file,
+                    path: path.to_owned(),
+                    size,
+                    sha256,
+                    hashed: false,
+                    limits: *limits,
+                    listing,
+                })
             }
             // Damage is told from an archive that was never sound.
             Err(_) => Self::open(path, Some(expected), limits, progress),
@@ -90,6 +99,8 @@ impl Archive {
 
     pub(crate) fn accept_hash(&mut self, found: &str) -> Result<()> {
         compare(&self.path, self.size, &self.sha256, found)?;
+        // The listing that counts is read between this hash and the one after the extraction.
+        self.listing = list(&mut self.file, &self.path, self.size, &self.limits)?;
         self.hashed = true;
         Ok(())
     }
@@ -115,6 +126,16 @@ impl Archive {
         })?;
         target.sync_all().map_err(write_error)?;
         Ok(fingerprinter.finish().sha256)
+    }
+
+    /// Decompresses every member and checks it, without writing anything.
+    pub(crate) fn check_contents(&mut self, progress: &Progress) -> Result<()> {
+        let mut counter = progress.phase(Phase::Verify, self.listing.total_bytes)?;
+        let entries: Vec<Entry> = self.listing.files().cloned().collect();
+        for entry in &entries {
+            self.decode(entry, |block| counter.add(block.len()))?;
+        }
+        Ok(())
     }
 
     /// Hashes the archive again: what was extracted between two equal hashes came from these bytes.

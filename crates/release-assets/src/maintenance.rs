@@ -11,7 +11,7 @@ use crate::{
     cache::{ARCHIVE_NAME, FACTS, LEFTOVER_AGE, LEFTOVERS},
     extract::Archive,
     files::{self, is_older},
-    provenance::Request,
+    provenance::{RECORD_MAX_BYTES, Request},
     tree::{self, Depth, State},
 };
 
@@ -50,6 +50,10 @@ impl Cache {
     pub fn verify(&self) -> Result<Vec<Checked>> {
         let mut found = Vec::new();
         for (sha256, folder) in self.archives()? {
+            if !is_folder(&folder) {
+                found.push(not_a_folder(folder, sha256));
+                continue;
+            }
             let kept = folder.join(ARCHIVE_NAME);
             let archive = if files::exists(&kept) {
                 let opened = Archive::open(&kept, Some(&sha256), self.archive_limits(), self.progress());
@@ -84,19 +88,38 @@ impl Cache {
         mut archive: Option<Archive>,
         found: &mut Vec<Checked>,
     ) -> Result<()> {
-        for (name, path) in folders(folder)? {
-            let damage = match (tree::read_record(&path, RECORD_BYTES), &mut archive) {
+        for (name, path) in entries(folder)? {
+            if name == ARCHIVE_NAME {
+                continue;
+            }
+            if !is_folder(&path) {
+                found.push(not_a_folder(path, sha256.to_owned()));
+                continue;
+            }
+            let damage = match (tree::read_record(&path, RECORD_MAX_BYTES), &mut archive) {
                 (Err(reason), _) => vec![Damage::Record { reason }],
                 (Ok(record), archive) => {
                     match Request::of_record(&record).filter(|request| request.key() == name) {
                         None => vec![Damage::Record { reason: "it speaks of another request".to_owned() }],
                         Some(request) => match archive {
                             Some(archive) => {
-                                match tree::inspect(&path, archive, &request, Depth::Full, self.progress())? {
-                                    State::Valid(contents) => forged(archive, &contents.inventory)?,
+                                let state =
+                                    tree::inspect(&path, archive, &request, Depth::Full, self.progress());
+                                let state = state.or_else(unreadable)?;
+                                match state {
+                                    State::Valid(contents) => {
+                                        let found = forged(archive, &contents.inventory).map(State::Damaged);
+                                        match found.or_else(unreadable)? {
+                                            State::Damaged(damage) => damage,
+                                            _ => Vec::new(),
+                                        }
+                                    }
                                     State::Absent => vec![Damage::NotAFolder],
                                     State::Damaged(damage) => damage,
                                 }
+                            }
+                            None if record.get("archive_sha256").and_then(|v| v.as_str()) != Some(sha256) => {
+                                vec![Damage::RecordField { field: "archive_sha256".to_owned() }]
                             }
                             None => tree::inspect_by_record(&path, &record, self.progress())?,
                         },
@@ -128,8 +151,15 @@ impl Cache {
                 continue;
             }
             // The archive is in use, some of what was made of it may not be.
-            for (_, extraction) in folders(&folder)? {
-                if is_older(&extraction, unused) {
+            let extractions = match entries(&folder) {
+                Ok(extractions) => extractions,
+                Err(e) => {
+                    cleaned.failed.push((folder, e.to_string()));
+                    continue;
+                }
+            };
+            for (name, extraction) in extractions {
+                if name != ARCHIVE_NAME && is_older(&extraction, unused) {
                     self.remove(extraction, unused, dry, &mut cleaned);
                 }
             }
@@ -170,16 +200,33 @@ impl Cache {
         cleaned.removed.push((path, bytes));
     }
 
-    /// The folders of the bucket that are named by an archive's hash, sorted.
+    /// What in the bucket is named by an archive's hash, sorted.
     fn archives(&self) -> Result<Vec<(String, PathBuf)>> {
-        let mut found = folders(&self.bucket())?;
+        let mut found = entries(&self.bucket())?;
         found.retain(|(name, _)| name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit()));
         Ok(found)
     }
 }
 
-/// The record of an extraction whose archive may not be here.
-const RECORD_BYTES: u64 = 16 << 20;
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// A file, link or pipe where an archive's or an extraction's folder should be.
+fn not_a_folder(path: PathBuf, archive_sha256: String) -> Checked {
+    Checked { path, archive_sha256, damage: vec![Damage::NotAFolder], against_archive: false }
+}
+
+/// An error that one archive ends in is said of it; only a cancelled run ends the whole.
+fn unreadable(error: Error) -> Result<State> {
+    match error {
+        Error::Cancelled => Err(Error::Cancelled),
+        other => {
+            let (path, reason) = (ARCHIVE_NAME.to_owned(), other.to_string());
+            Ok(State::Damaged(vec![Damage::Unreadable { path, reason }]))
+        }
+    }
+}
 
 /// Files that are not what the archive gives when it is decompressed anew, whatever the record says.
 fn forged(archive: &mut Archive, inventory: &[InventoryEntry]) -> Result<Vec<Damage>> {
@@ -194,8 +241,8 @@ fn forged(archive: &mut Archive, inventory: &[InventoryEntry]) -> Result<Vec<Dam
     Ok(damage)
 }
 
-/// The folders in a folder by name, sorted; none if it is not there.
-fn folders(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+/// What a folder holds by name, sorted; nothing if it is not there.
+fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let fail = |e| Error::io(folder, e);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -205,9 +252,7 @@ fn folders(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for entry in entries {
         let entry = entry.map_err(fail)?;
-        if entry.file_type().map_err(fail)?.is_dir() {
-            found.push((entry.file_name().to_string_lossy().into_owned(), entry.path()));
-        }
+        found.push((entry.file_name().to_string_lossy().into_owned(), entry.path()));
     }
     found.sort();
     Ok(found)

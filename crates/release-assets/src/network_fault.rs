@@ -84,6 +84,9 @@ impl NetworkFault {
 
     /// Whether this means that the server could not be reached at all.
     pub(crate) fn is_unreachable(&self) -> bool {
-        !matches!(self, Self::Status { .. } | Self::TooLarge { .. } | Self::NotTheFile(_))
+        !matches!(
+            self,
+            Self::Status { .. } | Self::TooLarge { .. } | Self::NotTheFile(_) | Self::Length { .. }
+        )
     }
 }

@@ -41,7 +41,7 @@ pub struct Pin {
     /// The publisher's name of the precision, such as `float`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
-    /// The chipset that the archive is for; none for all of them.
+    /// The chipset that the archive is for. None means the one for all of them, where `runtime` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chipset: Option<String>,
     /// Files that the archive must hold; others may be there too.
@@ -137,7 +137,7 @@ impl Pin {
     ) -> Result<()> {
         self.require("the precision", self.precision.as_deref(), precision)?;
         self.require("the runtime", self.runtime.as_deref(), runtime)?;
-        if self.runtime.is_some() && self.chipset.as_deref() != chipset {
+        if (self.runtime.is_some() || self.chipset.is_some()) && self.chipset.as_deref() != chipset {
             let name = |chipset: Option<&str>| chipset.unwrap_or("any").to_owned();
             return Err(self.broken("the chipset", &name(self.chipset.as_deref()), &name(chipset)));
         }

@@ -11,9 +11,10 @@ pub(crate) const RECORD_NAME: &str = "release_provenance.json";
 /// Larger than the record of any archive within the default limits.
 pub(crate) const RECORD_MAX_BYTES: u64 = 64 << 20;
 
-/// Bytes that the record of an archive of so many files may have: a long path, its hash and its place in the lists, for each.
+/// Bytes that the record of an archive of so many files may have: what manifest and pin bring, and for each file a long path, its
+/// hash and its place in the lists.
 pub(crate) fn max_bytes(files: u64) -> u64 {
-    (64 << 10) + files.saturating_mul(4 << 10).min(RECORD_MAX_BYTES)
+    ((8 << 20) + files.saturating_mul(4 << 10)).min(RECORD_MAX_BYTES)
 }
 const SCHEMA_VERSION: u32 = 2;
 

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A verified extraction of a release archive: every file below [`root`](Self::root) was hashed when this was
-/// made.
+/// made, unless the cache was told otherwise by [`Cache::stat_only`](crate::Cache::stat_only).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Release {
@@ -44,7 +44,7 @@ pub enum Trust {
     },
     /// Nothing: this was the first download from its address. From now on the address must give the same.
     FirstUse,
-    /// The first download from the same address gave the same bytes.
+    /// The same bytes as at the first use of the address: its first download, or a pinned archive imported for it.
     SinceFirstUse {
         /// When that was, in seconds since 1970.
         at: u64,

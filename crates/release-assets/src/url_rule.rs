@@ -35,12 +35,15 @@ pub(crate) fn redact(text: &str) -> String {
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let separator = if scheme.is_empty() { "" } else { "://" };
     let hidden = if cut.is_empty() { "" } else { "…" };
-    format!("{scheme}{separator}{host}{path}{cut}{hidden}").escape_debug().collect()
+    let shown = format!("{scheme}{separator}{host}{path}{cut}{hidden}");
+    // What is recorded stays the address that it is; only what would command a terminal is not kept.
+    shown.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// The same for a text that could not be read as an address: nothing before its last `@` is shown.
+/// The same for a text that could not be read as an address: nothing before an `@` is shown, nor anything where a query may hold it.
 pub(crate) fn redact_unread(text: &str) -> String {
     match text.rsplit_once('@') {
+        Some((before, _)) if before.contains(['?', '#']) => "…".to_owned(),
         Some((_, rest)) => format!("…@{}", redact(rest)),
         None => redact(text),
     }

@@ -146,3 +146,49 @@ fn an_import_is_verified_like_a_download() {
     }
     assert_eq!(place.files(), ["by-hand.zip", "text.zip", "torn.zip"]);
 }
+
+/// A file that somebody brought does not overrule what the address gave, and a damaged copy in the cache is reported.
+#[test]
+fn an_import_replaces_nothing_in_silence() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let url = hub.server.url(ARCHIVE);
+    let client = hub.server.client().build().unwrap();
+    let first = place.cache().acquire_url(&url, None, &client).unwrap();
+    let mut members = support::release_members();
+    members[3].1 = b"{}".to_vec();
+    let other = place.write("other.zip", &support::zip_of(&members));
+    let mut pin = Pin::new(release_assets::sha256_file(&other).unwrap(), "MIT", "the tests", "2026-11-30");
+    pin.url = Some(url.clone());
+    place.cache().import(&other, Some(&pin)).unwrap();
+    assert_eq!(place.cache().acquire_url(&url, None, &client).unwrap().archive_sha256, first.archive_sha256);
+
+    let zip = place.write("same.zip", &release_zip());
+    let kept = first.root.parent().unwrap().join("release.zip");
+    std::fs::write(&kept, "x").unwrap();
+    let mended = place.cache().import(&zip, None).unwrap();
+    assert!(
+        matches!(mended.outcome, Outcome::Repaired { ref reasons } if reasons.contains(&Damage::Archive))
+    );
+}
+
+/// Bytes that do not unpack are no archive to keep: nothing of it stays, and what the publisher mends can be had.
+#[test]
+fn an_archive_that_does_not_unpack_is_not_kept() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    let mut torn = release_zip();
+    let at = torn.windows(4).position(|bytes| bytes == [252, 253, 254, 255]).unwrap();
+    torn[at] ^= 1;
+    let zip = place.write("torn.zip", &torn);
+    hub.world.lock().unwrap().archive = torn;
+    for error in [
+        place.cache().acquire(&wanted(), &client).unwrap_err(),
+        place.cache().import(&zip, None).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::Archive { .. }), "{error:?}");
+        assert!(!error.to_string().contains(".download-"), "{error}");
+    }
+    assert!(place.files().iter().all(|path| !path.ends_with("release.zip")), "{:?}", place.files());
+    hub.world.lock().unwrap().archive = release_zip();
+    assert_eq!(place.cache().acquire(&wanted(), &client).unwrap().trust, Trust::FirstUse);
+}

@@ -12,7 +12,7 @@ use std::{
     process::{Child, Command, Stdio},
     sync::Barrier,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use loopback::hub::{Hub, wanted};
@@ -110,12 +110,16 @@ fn eight_threads_and_four_processes_on_an_empty_cache() {
 fn two_hundred_kills() {
     let hub = Hub::new(large_zip());
     let client = hub.server.client().build().unwrap();
+    // How long the whole takes on this machine, just now.
+    let start = Instant::now();
+    assert!(spawn_child(&Place::new(), &hub, true).wait().unwrap().success());
+    let whole = start.elapsed();
     let mut unfinished = 0;
-    for round in 0..200_u64 {
+    for round in 0..200_u32 {
         let place = Place::new();
         let mut child = spawn_child(&place, &hub, true);
-        // Spread over the whole of what the child does; the golden ratio leaves no gaps.
-        thread::sleep(Duration::from_micros(round * 61_803 % 100_000));
+        // Spread over all that the child does, and a little beyond; the golden ratio leaves no gaps.
+        thread::sleep(whole.mul_f64((f64::from(round) * 0.618_034).fract() * 1.3));
         child.kill().unwrap();
         child.wait().unwrap();
         let release = place.cache().acquire(&wanted(), &client).unwrap();

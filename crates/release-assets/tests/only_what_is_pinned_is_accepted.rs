@@ -249,3 +249,19 @@ fn secrets_of_pinned_addresses_are_not_shown() {
     let error = case.place.cache().import(&zip, Some(&pin)).unwrap_err();
     assert!(!format!("{error} {error:?}").contains("hunter"), "{error:?}");
 }
+
+/// A pin with many members, and addresses with signs of their own, make a record that is read again.
+#[test]
+fn large_and_odd_pins_are_recorded_and_read() {
+    let case = Case::new();
+    let zip = case.place.write("x.zip", &release_zip());
+    let mut pin = case.hub.pin();
+    pin.url = Some("https://archives.example/it's/\u{e4}.zip".to_owned());
+    let member = serde_json::json!({ "sha256": hub::digest(&release_members()[3].1) });
+    pin.members = vec![serde_json::from_value(member).unwrap(); 1500];
+    for expected in [release_assets::Outcome::Extracted, release_assets::Outcome::Reused] {
+        assert_eq!(case.place.cache().import(&zip, Some(&pin)).unwrap().outcome, expected);
+    }
+    let found = case.place.cache().verify().unwrap();
+    assert!(found.iter().all(|checked| checked.damage.is_empty()), "{found:?}");
+}

@@ -157,3 +157,22 @@ fn extractions_age_one_by_one() {
     }
     assert_eq!(cache.gc(Duration::from_hours(24), false).unwrap().removed.len(), 2);
 }
+
+/// What stands in the place of a folder, and an extraction under another archive's name.
+#[cfg(unix)]
+#[test]
+fn links_and_moved_extractions_are_noticed() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let release = place.cache().acquire(&wanted(), &hub.server.client().build().unwrap()).unwrap();
+    let moved = place.cache_root().join("archives-v1").join("a".repeat(64));
+    fs::create_dir(&moved).unwrap();
+    fs::rename(&release.root, moved.join(release.root.file_name().unwrap())).unwrap();
+    std::os::unix::fs::symlink(moved.join(release.root.file_name().unwrap()), &release.root).unwrap();
+    let damage: Vec<_> =
+        place.cache().verify().unwrap().into_iter().flat_map(|checked| checked.damage).collect();
+    let other_archive = Damage::RecordField { field: "archive_sha256".to_owned() };
+    assert!(
+        damage.len() == 2 && damage.contains(&Damage::NotAFolder) && damage.contains(&other_archive),
+        "{damage:?}"
+    );
+}

@@ -115,6 +115,7 @@ mod tests {
             "https://user:hunter2/x@example.org/",
             "https://user:hunter2?x@example.org/",
             "//user:hunter2#@example.org/",
+            "hub.example/x?user=a@b.c&token=hunter2",
         ] {
             let error = Address::parse(text).map_or_else(|e| format!("{e} {e:?}"), |a| format!("{a} {a:?}"));
             assert!(!error.contains("hunter2"), "{error}");

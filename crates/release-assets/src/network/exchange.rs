@@ -53,8 +53,22 @@ struct Line {
     events: Receiver<Event>,
     agent: Agent,
     stall: Duration,
-    until: Instant,
-    deadline: Duration,
+    until: Until,
+    quiet: Duration,
+}
+
+/// When a request ends, with all its retries.
+#[derive(Clone, Copy)]
+pub(super) struct Until {
+    pub(super) at: Instant,
+    /// How long that was from its start.
+    after: Duration,
+}
+
+impl Until {
+    pub(super) fn after(time: Duration) -> Self {
+        Self { at: Instant::now() + time, after: time }
+    }
 }
 
 impl Drop for Line {
@@ -70,7 +84,7 @@ impl Exchange {
         settings: &Settings,
         address: &Address,
         headers: Vec<(&'static str, String)>,
-        until: Instant,
+        until: Until,
         tick: Tick<'_>,
     ) -> Result<Self, Ended> {
         let agent = Agent::new_with_config(settings.config.clone());
@@ -80,7 +94,13 @@ impl Exchange {
             .name("release-assets".to_owned())
             .spawn(move || carry(&carrier, &url, headers, &sender))
             .map_err(NetworkFault::Broken)?;
-        let line = Line { events, agent, stall: settings.stall_timeout, until, deadline: settings.deadline };
+        let line = Line {
+            events,
+            agent,
+            stall: settings.stall_timeout,
+            until,
+            quiet: settings.connect_timeout.max(settings.stall_timeout) * 2 + TICK,
+        };
         match line.next(tick)? {
             Event::Head(status, headers) => Ok(Self { status, headers, line }),
             // The thread sends the head first or fails.
@@ -109,18 +129,18 @@ impl Exchange {
 impl Line {
     fn next(&self, tick: Tick<'_>) -> Result<Event, Ended> {
         // The thread has timeouts of its own; this one holds where they cannot, in a name's resolution say.
-        let quiet = self.stall + self.stall + TICK;
+        let quiet = self.quiet;
         let since = Instant::now();
         loop {
             tick().map_err(Ended::Caller)?;
             let now = Instant::now();
-            if now >= self.until {
-                return Err(NetworkFault::Deadline(self.deadline).into());
+            if now >= self.until.at {
+                return Err(NetworkFault::Deadline(self.until.after).into());
             }
             if now.duration_since(since) > quiet {
                 return Err(NetworkFault::Stalled(self.stall).into());
             }
-            match self.events.recv_timeout(TICK.min(self.until - now)) {
+            match self.events.recv_timeout(TICK.min(self.until.at - now)) {
                 Ok(Event::Failed(error)) => return Err(self.fault(error).into()),
                 Ok(event) => return Ok(event),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -148,7 +168,7 @@ impl Line {
         match error {
             U::HostNotFound => NetworkFault::HostNotFound,
             U::Timeout(Timeout::Resolve | Timeout::Connect) => NetworkFault::Connect("timed out".to_owned()),
-            U::Timeout(Timeout::Global | Timeout::PerCall) => NetworkFault::Deadline(self.deadline),
+            U::Timeout(Timeout::Global | Timeout::PerCall) => NetworkFault::Deadline(self.until.after),
             U::Timeout(_) => NetworkFault::Stalled(self.stall),
             U::ConnectionFailed | U::ConnectProxyFailed(_) | U::InvalidProxyUrl => {
                 NetworkFault::Connect(error.to_string())

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     Address, Client,
-    exchange::{Ended, Exchange},
+    exchange::{Ended, Exchange, Until},
 };
 use crate::{Error, NetworkFault, Phase, Result, UrlRule, hashing, progress::Progress};
 
@@ -73,7 +73,7 @@ struct Partial<'a> {
 impl Client {
     /// A small document of at most `cap` bytes, whatever the status; only transient faults are asked again.
     pub(super) fn small(&self, address: &Address, cap: u64, progress: &Progress) -> Result<Answer, Ended> {
-        let until = Instant::now() + self.settings().deadline.min(SMALL_DEADLINE);
+        let until = Until::after(self.settings().deadline.min(SMALL_DEADLINE));
         self.retrying(until, progress, |client| {
             let mut tick = || progress.report(Phase::Resolve, 0, 0);
             let mut exchange = client.open(address, &[], until, &mut tick)?;
@@ -104,7 +104,7 @@ impl Client {
         path: &Path,
         progress: &Progress,
     ) -> Result<Downloaded> {
-        let until = Instant::now() + self.settings().deadline;
+        let until = Until::after(self.settings().deadline);
         let mut partial = Partial {
             file,
             path,
@@ -137,7 +137,7 @@ impl Client {
         address: &Address,
         expected: Option<u64>,
         partial: &mut Partial<'_>,
-        until: Instant,
+        until: Until,
         progress: &Progress,
     ) -> Result<(), Failed> {
         let mut headers = Vec::new();
@@ -165,7 +165,11 @@ impl Client {
         if exchange.header("content-encoding").is_some_and(|e| !e.eq_ignore_ascii_case("identity")) {
             return Err(NetworkFault::NotTheFile("a compressed form that was not asked for").into());
         }
-        let announced = if continues { partial.total } else { exchange.length() };
+        if continues {
+            let range = exchange.header("content-range").and_then(parse_content_range);
+            partial.total = range.map(|(_, _, total)| total);
+        }
+        let announced = if continues { partial.total } else { exchange.length().or(expected) };
         if !continues {
             partial.total = announced;
             let tag = exchange.header("etag").filter(|tag| tag.starts_with('"'));
@@ -184,8 +188,12 @@ impl Client {
             let (done, total) = (partial.received, partial.total.unwrap_or(0));
             let mut tick = || progress.report(Phase::Download, done, total);
             let Some(block) = exchange.block(&mut tick)? else { break };
-            if partial.received + block.len() as u64 > announced.unwrap_or(limit).min(limit) {
-                return Err(NetworkFault::TooLarge { limit: announced.unwrap_or(limit) }.into());
+            let received = partial.received + block.len() as u64;
+            if let Some(expected) = announced.filter(|bytes| received > *bytes) {
+                return Err(NetworkFault::Length { received, expected }.into());
+            }
+            if received > limit {
+                return Err(NetworkFault::TooLarge { limit }.into());
             }
             partial.append(&block).map_err(Failed::own)?;
         }
@@ -201,7 +209,7 @@ impl Client {
         &self,
         address: &Address,
         headers: &[(&'static str, String)],
-        until: Instant,
+        until: Until,
         tick: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Exchange, Failed> {
         let settings = self.settings();
@@ -223,7 +231,7 @@ impl Client {
     /// Runs attempts until one succeeds, fails for good, or enough were made.
     fn retrying<T>(
         &self,
-        until: Instant,
+        until: Until,
         progress: &Progress,
         mut attempt: impl FnMut(&Self) -> Result<T, Failed>,
     ) -> Result<T, Ended> {
@@ -240,7 +248,7 @@ impl Client {
                 Ended::Network(fault) => fault.is_transient() || retry_after.is_some(),
             };
             let pause = retry_after.unwrap_or(back_off);
-            if !again || left == 0 || Instant::now() + pause >= until {
+            if !again || left == 0 || Instant::now() + pause >= until.at {
                 return Err(ended);
             }
             left -= 1;
