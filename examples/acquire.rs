@@ -101,7 +101,11 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
         ControlFlow::Continue(())
     });
     match &arguments.command {
-        Some(Command::Verify) => verify(&cache, &root),
+        Some(Command::Verify) => {
+            let listed = std::fs::read_dir(&root).map(drop);
+            listed.map_err(|source| Error::Io { path: root.clone(), source })?;
+            verify(&cache, &root)
+        }
         Some(Command::Gc { unused_days, dry_run }) => gc(&cache, *unused_days, *dry_run),
         None => {
             let pin = arguments.pin.as_deref().map(read_pin).transpose()?;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Cache, Client, Damage, Error, HubRelease, Manifest, Outcome, Pin, Release, Result, Trust,
+    Cache, Client, Damage, Error, HubRelease, Manifest, Outcome, Phase, Pin, Release, Result, Trust,
     cache::{self, ARCHIVE_NAME, DOWNLOAD},
     extract::Archive,
     facts::{Facts, FirstUse, Resolution},
@@ -15,6 +15,7 @@ use crate::{
     hashing,
     manifest::source_precision,
     network::{Address, RevisionInfo, is_commit},
+    progress::Progress,
     provenance::{Kind, Request},
 };
 
@@ -89,14 +90,13 @@ impl Cache {
         let sha256 = archive.sha256.clone();
         self.create_bucket()?;
         let kept = self.kept_archive(&sha256);
-        let is_kept = || hashing::sha256_file(&kept).is_ok_and(|found| found == sha256);
         let mut found_wrong = Vec::new();
-        if !is_kept() {
+        if !self.keeps(&sha256, self.progress())? {
             found_wrong.extend(files::exists(&kept).then_some(Damage::Archive));
             let lock = self.lock(&sha256)?;
             let progress = lock.watched(self.progress());
             // Whoever held the lock before may have done the work.
-            if !is_kept() {
+            if !self.keeps(&sha256, &progress)? {
                 archive.check_contents(&progress)?;
                 let (mut file, temporary) = Temporary::file(&self.bucket(), &DOWNLOAD.into())?;
                 let copied = archive.copy_to(&mut file, temporary.path(), &progress)?;
@@ -268,6 +268,7 @@ impl Cache {
         };
         self.create_bucket()?;
         let lock = self.lock(&hashing::sha256_bytes(address.secret_text().as_bytes())[..32])?;
+        let progress = lock.watched(self.progress());
         let first = facts.first_use(address);
         let expected =
             source.pin.as_ref().map(|pin| &pin.sha256).or(first.as_ref().map(|first| &first.sha256));
@@ -279,11 +280,10 @@ impl Cache {
         // Whoever held the lock before may have done the work.
         if let Some(sha256) = expected
             && !source.accept_changed
-            && hashing::sha256_file(self.kept_archive(sha256)).is_ok_and(|found| found == *sha256)
+            && self.keeps(sha256, &progress)?
         {
             return Ok(Stored { fetched: 0, trust: trust(false) });
         }
-        let progress = lock.watched(self.progress());
         let (mut file, temporary) = Temporary::file(&self.bucket(), &DOWNLOAD.into())?;
         let size = source.pin.as_ref().and_then(|pin| pin.size);
         let done = source.client.download(address, size, &mut file, temporary.path(), &progress)?;
@@ -334,6 +334,18 @@ impl Cache {
             }
         }
         Err(Error::Contended { path })
+    }
+
+    /// Whether the archive is in the cache, sound. The only error is a cancelled run.
+    fn keeps(&self, sha256: &str, progress: &Progress) -> Result<bool> {
+        let path = self.kept_archive(sha256);
+        let Ok((mut file, size)) = files::open_regular(&path) else { return Ok(false) };
+        let counter = progress.phase(Phase::HashArchive, size)?;
+        match hashing::hash_open_file(&mut file, &path, Some(counter)) {
+            Ok(found) => Ok(found == sha256),
+            Err(Error::Cancelled) => Err(Error::Cancelled),
+            Err(_) => Ok(false),
+        }
     }
 
     fn kept_archive(&self, sha256: &str) -> PathBuf {

@@ -140,7 +140,8 @@ impl Cache {
     /// nothing is removed, only listed. What an address gave first stays remembered, so that an archive that is
     /// fetched again must be what it was.
     ///
-    /// Removing goes on where one thing cannot be removed; that is listed too.
+    /// Where several users share a cache, only what its owner uses stays young. Removing goes on where one thing cannot
+    /// be removed; that is listed too.
     ///
     /// Errors: [`Error::Io`] (the cache cannot be listed).
     pub fn gc(&self, unused: Duration, dry: bool) -> Result<Cleaned> {

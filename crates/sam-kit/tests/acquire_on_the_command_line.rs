@@ -86,6 +86,8 @@ fn what_cannot_be_had_is_one_clear_line() {
     refused(&["owner/model", "--revision", ".."], "it is no branch, tag or commit");
     refused(&["not a repository"], "it is not of the form owner/name");
     refused(&["--import", "no-such-file.zip"], "no-such-file.zip");
+    let (code, _, told) = run(&["verify", "--cache", "no/such/folder"]);
+    assert!(code == Some(2) && told.contains("no/such/folder"), "{told}");
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     refused(&["--import", text.to_str().unwrap()], "README.md");
 }
