@@ -32,6 +32,17 @@ struct Source<'a> {
     accept_changed: bool,
 }
 
+impl Source<'_> {
+    /// What the archive was held against: the pin, or the address's first use where that is what the archive is.
+    fn trust(&self, first: Option<&FirstUse>) -> Trust {
+        match (&self.pin, first) {
+            (Some(pin), _) => Trust::pinned(pin),
+            (None, Some(first)) => Trust::SinceFirstUse { at: first.at },
+            (None, None) => Trust::FirstUse,
+        }
+    }
+}
+
 /// How an archive came into the cache.
 struct Stored {
     fetched: u64,
@@ -215,14 +226,8 @@ impl Cache {
                             pin.require_size(fs::metadata(&path).map_err(|e| Error::io(&path, e))?.len())?;
                             pin.require_members(&release.inventory)?;
                         }
-                        let Stored { fetched, trust } = stored.unwrap_or_else(|| Stored {
-                            fetched: 0,
-                            trust: match (&source.pin, first) {
-                                (Some(pin), _) => Trust::pinned(pin),
-                                (None, Some(first)) => Trust::SinceFirstUse { at: first.at },
-                                (None, None) => Trust::Given,
-                            },
-                        });
+                        let Stored { fetched, trust } = stored
+                            .unwrap_or_else(|| Stored { fetched: 0, trust: source.trust(first.as_ref()) });
                         release.outcome = release.outcome.after(found_wrong);
                         (release.fetched_bytes, release.trust) = (fetched, trust);
                         return Ok(release);
@@ -272,17 +277,12 @@ impl Cache {
         let first = facts.first_use(address);
         let expected =
             source.pin.as_ref().map(|pin| &pin.sha256).or(first.as_ref().map(|first| &first.sha256));
-        let trust = |fresh: bool| match (&source.pin, &first) {
-            (Some(pin), _) => Trust::pinned(pin),
-            (None, Some(first)) if !fresh => Trust::SinceFirstUse { at: first.at },
-            (None, _) => Trust::FirstUse,
-        };
         // Whoever held the lock before may have done the work.
         if let Some(sha256) = expected
             && !source.accept_changed
             && self.keeps(sha256, &progress)?
         {
-            return Ok(Stored { fetched: 0, trust: trust(false) });
+            return Ok(Stored { fetched: 0, trust: source.trust(first.as_ref()) });
         }
         let (mut file, temporary) = Temporary::file(&self.bucket(), &DOWNLOAD.into())?;
         let size = source.pin.as_ref().and_then(|pin| pin.size);
@@ -309,7 +309,7 @@ impl Cache {
         if changed {
             self.remember(address, &done.sha256, done.size)?;
         }
-        Ok(Stored { fetched: done.fetched, trust: trust(changed) })
+        Ok(Stored { fetched: done.fetched, trust: source.trust(first.as_ref().filter(|_| !changed)) })
     }
 
     /// Puts a complete archive in its place, over a damaged one too.

@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -12,8 +11,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{
     Error, Result,
     cache::{FACTS, WRITING},
-    files::{self, Temporary},
-    hashing,
+    files, hashing,
     manifest::MANIFEST_MAX_BYTES,
     network::Address,
     pin::is_sha256,
@@ -109,11 +107,7 @@ impl Facts {
         if fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
             files::remove(path).map_err(fail)?;
         }
-        let (mut file, temporary) = Temporary::file(&self.0, &WRITING.into())?;
-        file.write_all(bytes).and_then(|()| file.sync_all()).map_err(fail)?;
-        files::rename(temporary.path(), path).map_err(fail)?;
-        temporary.keep();
-        files::sync_folder(&self.0).map_err(fail)
+        files::write_whole(&self.0, WRITING, path, bytes)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs::{self, File, OpenOptions},
-    io::{self, Read},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -93,6 +93,16 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
             result => return result,
         }
     }
+}
+
+/// Writes a file whole or not at all: aside in its folder, durable, then under its name. What has the name already is replaced.
+pub(crate) fn write_whole(folder: &Path, prefix: &str, path: &Path, bytes: &[u8]) -> Result<()> {
+    let fail = |e| Error::writing(path, e, bytes.len() as u64);
+    let (mut file, temporary) = Temporary::file(folder, &prefix.into())?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(fail)?;
+    rename(temporary.path(), path).map_err(fail)?;
+    temporary.keep();
+    sync_folder(folder).map_err(fail)
 }
 
 /// True if anything at all has this name, a dangling link included.

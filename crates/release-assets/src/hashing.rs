@@ -139,13 +139,18 @@ fn fingerprint(job: Job<'_>, counter: &Mutex<Counter<'_>>) -> Result<Fingerprint
 }
 
 /// What is behind a lock; a thread that panicked leaves nothing half-done in any of ours.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// SHA-256 of a few bytes in memory, in lower-case hex.
 pub(crate) fn sha256_bytes(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
+}
+
+/// Whether a text is so many lower-case hex digits.
+pub(crate) fn is_hex(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 /// Hands a file's bytes on, block by block, from where it stands.

@@ -3,11 +3,11 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{Result, progress::Progress};
+use crate::{Result, hashing::locked, progress::Progress};
 
 /// How often a holder shows that it is alive.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ impl Lock {
         let file = file.clone();
         let last = Mutex::new(Instant::now());
         progress.also(move || {
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = locked(&last);
             if last.elapsed() >= SIGN_OF_LIFE {
                 *last = Instant::now();
                 // Best effort: without it others merely do the same work.

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, InventoryEntry, Result, url_rule::redact};
+use crate::{Error, InventoryEntry, Result, hashing, url_rule::redact};
 
 /// The bytes that a release must have, and who says so. Given a pin, nothing else is accepted.
 ///
@@ -226,5 +226,5 @@ impl Pin {
 
 /// 64 lower-case hex digits.
 pub(crate) fn is_sha256(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    hashing::is_hex(text, 64)
 }

@@ -1,13 +1,9 @@
 use std::{
     fmt,
-    io::Write,
     path::{Path, PathBuf},
 };
 
-use crate::{
-    Error, Result,
-    files::{self, Temporary},
-};
+use crate::{Result, files};
 
 /// A verified extraction of a release archive: every file below [`root`](Self::root) was hashed when this was
 /// made, unless the cache was told otherwise by [`Cache::stat_only`](crate::Cache::stat_only).
@@ -192,12 +188,8 @@ impl Release {
         let metadata = self.metadata().map(|path| (path, folder.join("release_metadata.json")));
         let mut written = Vec::new();
         for (source, target) in [Some(record), metadata].into_iter().flatten() {
-            let fail = |e| Error::writing(&target, e, 0);
             let bytes = files::read_small(&source, crate::provenance::RECORD_MAX_BYTES)?;
-            let (mut file, temporary) = Temporary::file(folder, &".contract-".into())?;
-            file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(fail)?;
-            files::rename(temporary.path(), &target).map_err(fail)?;
-            temporary.keep();
+            files::write_whole(folder, ".contract-", &target, &bytes)?;
             written.push(target);
         }
         Ok(written)

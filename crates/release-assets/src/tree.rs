@@ -109,8 +109,7 @@ pub(crate) fn inspect_by_record(
         return Ok(vec![Damage::Unexpected { path: path.clone() }]);
     }
     let files: BTreeSet<&str> = inventory.keys().map(String::as_str).collect();
-    let folders: BTreeSet<&str> =
-        files.iter().flat_map(|path| path.match_indices('/').map(|(at, _)| &path[..at])).collect();
+    let folders: BTreeSet<&str> = files.iter().flat_map(|path| folders_of(path)).collect();
     find_unexpected(root, "", &files, &folders, &mut damage);
     let jobs = inventory.iter().map(|(path, e)| (size(e).unwrap_or(0), Job::Path(root.join(path)))).collect();
     let total = inventory.values().filter_map(size).fold(0, u64::saturating_add);
@@ -220,13 +219,18 @@ pub(crate) fn inventory(archive: &Archive, fingerprints: Vec<Fingerprint>) -> Ve
     inventory
 }
 
+/// The folders that a path goes through, outermost first.
+fn folders_of(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at])
+}
+
 /// Compares the names, kinds and sizes on disk with the archive's, without reading any file. The record is
 /// left out.
 pub(crate) fn check_names_and_sizes(root: &Path, archive: &Archive) -> Vec<Damage> {
     let mut damage = Vec::new();
     let mut folders = BTreeSet::new();
     for entry in archive.listing.files() {
-        folders.extend(entry.path.match_indices('/').map(|(at, _)| &entry.path[..at]));
+        folders.extend(folders_of(&entry.path));
         let path = || entry.path.clone();
         match fs::symlink_metadata(root.join(&entry.path)) {
             Ok(found) if !found.is_file() => damage.push(Damage::NotRegular { path: path() }),

@@ -172,10 +172,10 @@ impl ClientBuilder {
             Setting::Environment => environment::token(),
             Setting::Given(token) => token,
         };
-        // What is sent as a header must be one visible line; and what it is must not be shown.
         let offline = self.offline.unwrap_or_else(environment::offline);
         // Without a network nothing is sent, so a bad token of the environment is nobody's concern.
         let token = token.filter(|_| !offline);
+        // What is sent as a header must be one visible line; and what it is must not be shown.
         if token
             .as_ref()
             .is_some_and(|token| token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()))

@@ -150,10 +150,11 @@ impl Client {
         let mut tick = || progress.report(Phase::Download, done, total);
         let mut exchange = self.open(address, &headers, until, &mut tick)?;
         transient_status(&exchange)?;
-        let continues = exchange.status == 206 && !headers.is_empty() && partial.continues(&exchange);
+        let asked = exchange.status == 206 && !headers.is_empty();
+        let continued = asked.then(|| partial.continued(&exchange)).flatten();
         match exchange.status {
             200 => partial.restart().map_err(Failed::own)?,
-            206 if continues => {}
+            206 if continued.is_some() => {}
             206 | 416 => {
                 // Not what was asked for: begin again, with nothing left to continue from.
                 partial.restart().map_err(Failed::own)?;
@@ -165,13 +166,9 @@ impl Client {
         if exchange.header("content-encoding").is_some_and(|e| !e.eq_ignore_ascii_case("identity")) {
             return Err(NetworkFault::NotTheFile("a compressed form that was not asked for").into());
         }
-        if continues {
-            let range = exchange.header("content-range").and_then(parse_content_range);
-            partial.total = range.map(|(_, _, total)| total);
-        }
-        let announced = if continues { partial.total } else { exchange.length().or(expected) };
-        if !continues {
-            partial.total = announced;
+        let announced = continued.or_else(|| exchange.length().or(expected));
+        partial.total = announced;
+        if continued.is_none() {
             let tag = exchange.header("etag").filter(|tag| tag.starts_with('"'));
             partial.validator = tag.map(str::to_owned);
         }
@@ -275,16 +272,15 @@ fn transient_status(exchange: &Exchange) -> Result<(), Failed> {
 }
 
 impl Partial<'_> {
-    /// Whether a 206 continues exactly what is here: same tag, from the next byte, same total.
-    fn continues(&self, exchange: &Exchange) -> bool {
+    /// The whole file's length, if a 206 continues exactly what is here: same tag, from the next byte, same total.
+    fn continued(&self, exchange: &Exchange) -> Option<u64> {
         let same = exchange.header("etag").is_some_and(|tag| Some(tag) == self.validator.as_deref());
-        let range = exchange.header("content-range").and_then(parse_content_range);
-        same && range.is_some_and(|(from, to, total)| {
-            from == self.received
-                && self.total.is_none_or(|known| known == total)
-                && to.checked_add(1) == Some(total)
-                && exchange.length().is_none_or(|length| from.checked_add(length) == Some(total))
-        })
+        let (from, to, total) = exchange.header("content-range").and_then(parse_content_range)?;
+        let fits = from == self.received
+            && self.total.is_none_or(|known| known == total)
+            && to.checked_add(1) == Some(total)
+            && exchange.length().is_none_or(|length| from.checked_add(length) == Some(total));
+        (same && fits).then_some(total)
     }
 
     fn restart(&mut self) -> Result<()> {

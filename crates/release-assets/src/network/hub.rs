@@ -3,7 +3,9 @@
 use serde::Deserialize;
 
 use super::{Address, Client, exchange::Ended, fetch::Answer};
-use crate::{Error, Manifest, NetworkFault, Result, manifest::MANIFEST_MAX_BYTES, progress::Progress};
+use crate::{
+    Error, Manifest, NetworkFault, Result, hashing, manifest::MANIFEST_MAX_BYTES, progress::Progress,
+};
 
 /// The hub lists every file of a repository here.
 const INFO_MAX_BYTES: u64 = 32 << 20;
@@ -15,6 +17,13 @@ pub(crate) struct RevisionInfo {
     pub(crate) commit: String,
     /// The hub's name for what the model does, such as `mask-generation`.
     pub(crate) pipeline_tag: Option<String>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Document {
+    Info,
+    Manifest,
 }
 
 #[derive(Deserialize)]
@@ -34,7 +43,7 @@ impl Client {
         let segments = ["api", "models"].into_iter().chain(repository.split('/'));
         let segments = segments.chain(revision.iter().flat_map(|revision| ["revision", *revision]));
         let address = self.settings().endpoint.below(segments);
-        let answer = self.ask(&address, INFO_MAX_BYTES, repository, revision, progress)?;
+        let answer = self.ask(&address, Document::Info, repository, revision, progress)?;
         let fail = |detail: String| Error::Hub { url: address.to_string(), detail };
         let info: Info = serde_json::from_slice(&answer.body).map_err(|e| fail(e.to_string()))?;
         if !is_commit(&info.sha) {
@@ -52,7 +61,7 @@ impl Client {
     pub(crate) fn manifest(&self, repository: &str, commit: &str, progress: &Progress) -> Result<Vec<u8>> {
         let segments = repository.split('/').chain(["resolve", commit, Manifest::FILE_NAME]);
         let address = self.settings().endpoint.below(segments);
-        let answer = self.ask(&address, MANIFEST_MAX_BYTES, repository, Some(commit), progress)?;
+        let answer = self.ask(&address, Document::Manifest, repository, Some(commit), progress)?;
         if let Some(other) = answer.commit.filter(|other| other != commit) {
             let detail = format!("asked for commit {commit}, it answered with {}", other.escape_debug());
             return Err(Error::Hub { url: address.to_string(), detail });
@@ -63,12 +72,16 @@ impl Client {
     fn ask(
         &self,
         address: &Address,
-        cap: u64,
+        document: Document,
         repository: &str,
         revision: Option<&str>,
         progress: &Progress,
     ) -> Result<Answer> {
         let url = || address.to_string();
+        let cap = match document {
+            Document::Info => INFO_MAX_BYTES,
+            Document::Manifest => MANIFEST_MAX_BYTES,
+        };
         let answer = self.small(address, cap, progress).map_err(|ended| match ended {
             Ended::Caller(error) => error,
             Ended::Network(fault) if fault.is_unreachable() => Error::Unreachable { url: url(), fault },
@@ -79,7 +92,7 @@ impl Client {
         // The hub hides repositories from strangers: 401 may also mean that there is none.
         match (answer.status, answer.error_code.as_deref()) {
             (200, _) => Ok(answer),
-            (404, Some("EntryNotFound")) if cap == MANIFEST_MAX_BYTES => {
+            (404, Some("EntryNotFound")) if document == Document::Manifest => {
                 Err(Error::NoReleases { repository, commit: revision.unwrap_or_default() })
             }
             (_, Some("RepoNotFound")) => Err(Error::NotFound { repository, revision: None, token_sent }),
@@ -89,8 +102,8 @@ impl Client {
                 gated: code == Some("GatedRepo"),
                 token_sent,
             }),
-            // A revision that does not exist. Mirrors do not always send the code, and a missing path at an answering host is still no proof that
-            // there are no releases.
+            // A revision that does not exist. Mirrors do not always send the code, and a missing path at an
+            // answering host is still no proof that there are no releases.
             (404, _) => Err(Error::NotFound { repository, revision, token_sent }),
             (status, _) => Err(Error::HubFault { url: url(), fault: NetworkFault::Status { status } }),
         }
@@ -99,5 +112,5 @@ impl Client {
 
 /// A full commit hash, which never means anything else later.
 pub(crate) fn is_commit(text: &str) -> bool {
-    text.len() == 40 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    hashing::is_hex(text, 40)
 }
