@@ -12,7 +12,7 @@ use std::{
 
 use sam_kit::{
     onnx_graph::{ElementType, GraphBuilder},
-    release_assets::{Cache, Client, Pin, Release, sha256_file},
+    release_assets::{Cache, Client, Pin, Release, UrlRelease, sha256_file},
 };
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
@@ -83,7 +83,8 @@ fn main() {
     cache.import(&zip, Some(&pin)).expect("an import");
     let client = Client::builder().endpoint("https://hub.example").token(None).proxy(None).offline(true);
     let client = client.build().expect("a client");
-    let open = |cache: &Cache| -> Release { cache.acquire_url(URL, Some(&pin), &client).expect("a release") };
+    let wanted = UrlRelease::new(URL).pin(pin);
+    let open = |cache: &Cache| -> Release { cache.acquire_url(&wanted, &client).expect("a release") };
     let release = open(&cache);
     let kept = release.root.parent().map(|folder| folder.join("release.zip")).expect("the archive");
     let files: Vec<PathBuf> =

@@ -25,7 +25,7 @@ use sam_kit::{
 
 /// Acquire a release: resolve, download, verify, unpack.
 #[derive(Parser)]
-#[command(version)]
+#[command(version, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,

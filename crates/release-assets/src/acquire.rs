@@ -8,6 +8,7 @@ use std::{
 
 use crate::{
     Cache, Client, Damage, Error, HubRelease, Manifest, Outcome, Phase, Pin, Release, Result, Trust,
+    UrlRelease,
     cache::{self, ARCHIVE_NAME, DOWNLOAD},
     extract::Archive,
     facts::{Facts, FirstUse, Resolution},
@@ -69,21 +70,22 @@ impl Cache {
         self.obtain(&source)
     }
 
-    /// Acquires an archive by its address, with or without a pin; otherwise as [`acquire`](Self::acquire).
-    pub fn acquire_url(&self, url: &str, pin: Option<&Pin>, client: &Client) -> Result<Release> {
-        let address = Address::parse(url)?;
-        if let Some(pin) = pin {
+    /// Acquires an archive by its address; otherwise as [`acquire`](Self::acquire).
+    pub fn acquire_url(&self, wanted: &UrlRelease, client: &Client) -> Result<Release> {
+        let address = Address::parse(&wanted.url)?;
+        let pin = wanted.pin.clone();
+        if let Some(pin) = &pin {
             pin.validate()?;
-            pin.require_address(url)?;
+            pin.require_address(&wanted.url)?;
         }
         let request = Request {
             download_url: Some(address.to_string()),
             kind: Kind::Url,
-            pin: pin.cloned(),
+            pin: pin.clone(),
             ..Request::default()
         };
-        let (address, pin) = (Some(address), pin.cloned());
-        self.obtain(&Source { client, address, request, pin, accept_changed: false })
+        let (address, accept_changed) = (Some(address), wanted.accept_changed);
+        self.obtain(&Source { client, address, request, pin, accept_changed })
     }
 
     /// Copies an archive from disk into the cache, verified like a downloaded one, and opens it. With a pin it must
@@ -152,6 +154,10 @@ impl Cache {
         let known = facts.revision(&endpoint, repository, revision);
         // A commit is nothing but itself, whatever is remembered.
         let known = known.filter(|fact| revision.is_none_or(|r| !is_commit(r) || r == fact.commit));
+        // What a branch was last is no answer offline where the pin names another commit.
+        let pinned = wanted.pin.as_ref().and_then(|pin| pin.commit.as_deref());
+        let known =
+            known.filter(|fact| !client.is_offline() || pinned.is_none_or(|commit| commit == fact.commit));
         let here = known.and_then(|fact| {
             let bytes = facts.manifest(repository, &fact.commit, &fact.manifest_sha256)?;
             Some((fact, bytes))
@@ -220,7 +226,7 @@ impl Cache {
             let pinned = source.pin.as_ref().map(|pin| pin.sha256.clone());
             if let Some(sha256) = pinned.or_else(|| first.as_ref().map(|first| first.sha256.clone())) {
                 let path = self.kept_archive(&sha256);
-                match self.open(&path, Some(&sha256), &source.request) {
+                match self.open_kept(&sha256, &source.request) {
                     Ok(mut release) => {
                         if let Some(pin) = &source.pin {
                             pin.require_size(fs::metadata(&path).map_err(|e| Error::io(&path, e))?.len())?;
@@ -259,7 +265,7 @@ impl Cache {
                 break;
             }
             let before = stored.as_ref().map_or(0, |stored| stored.fetched);
-            let mut next = self.download(source, &facts)?;
+            let mut next = self.download(source, &facts).map_err(|e| e.while_repairing(&found_wrong))?;
             next.fetched += before;
             stored = Some(next);
         }
@@ -334,6 +340,18 @@ impl Cache {
             }
         }
         Err(Error::Contended { path })
+    }
+
+    fn open_kept(&self, sha256: &str, request: &Request) -> Result<Release> {
+        let path = self.kept_archive(sha256);
+        match self.open(&path, Some(sha256), request) {
+            Err(Error::Io { .. }) if !files::exists(&path) && files::exists(&self.bucket()) => {
+                // `gc` has an archive aside for an instant before it knows whether it stays, and the lock for as long.
+                drop(self.lock(sha256)?);
+                self.open(&path, Some(sha256), request)
+            }
+            other => other,
+        }
     }
 
     /// Whether the archive is in the cache, sound. The only error is a cancelled run.

@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{ArchiveRule, NetworkFault, UrlRule};
+use crate::{ArchiveRule, Damage, NetworkFault, UrlRule};
 
 /// What can go wrong between a request and a verified extraction. Addresses are shown without credentials and
 /// queries.
@@ -257,8 +257,8 @@ pub enum Error {
     },
     /// An address gives another archive than it did first.
     #[error(
-        "{url} gave an archive of SHA-256 {first} at its first use and gives {found} now; if that is right, accept it \
-         accept the change"
+        "{url} gave an archive of SHA-256 {first} at its first use and gives {found} now; accept the change \
+         if it is right"
     )]
     ArchiveReplaced {
         /// The archive's address.
@@ -267,6 +267,17 @@ pub enum Error {
         first: String,
         /// Hash now.
         found: String,
+    },
+    /// The cache's archive is damaged, and could not be fetched anew.
+    #[error(
+        "the cache's archive is not right ({}) and could not be replaced",
+        found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    NotRepaired {
+        /// What is wrong with it.
+        found: Vec<Damage>,
+        /// Why it could not be replaced.
+        source: Box<Error>,
     },
     /// The progress callback asked to stop; nothing was left behind.
     #[error("cancelled")]
@@ -277,6 +288,15 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// Says what was wrong before, where something was. A cancelled run is no failure.
+    pub(crate) fn while_repairing(self, found: &[Damage]) -> Self {
+        match self {
+            Self::Cancelled => Self::Cancelled,
+            other if found.is_empty() => other,
+            other => Self::NotRepaired { found: found.to_vec(), source: Box::new(other) },
+        }
+    }
+
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io { path: path.into(), source }
     }

@@ -48,4 +48,4 @@ pub use progress::Phase;
 pub use release::{Damage, InventoryEntry, Outcome, Release, Trust};
 pub use url_rule::UrlRule;
 #[cfg(feature = "network")]
-pub use wanted::HubRelease;
+pub use wanted::{HubRelease, UrlRelease};

@@ -143,11 +143,12 @@ impl Cache {
     /// Where several users share a cache, only what its owner uses stays young. Removing goes on where one thing cannot
     /// be removed; that is listed too.
     ///
-    /// Errors: [`Error::Io`] (the cache cannot be listed).
+    /// Errors: [`Error::Io`] (the cache cannot be listed), [`Error::Cancelled`].
     pub fn gc(&self, unused: Duration, dry: bool) -> Result<Cleaned> {
         let mut cleaned = Cleaned::default();
-        for (_, folder) in self.archives()? {
+        for (sha256, folder) in self.archives()? {
             if is_older(&folder, unused) {
+                let _lock = if dry { None } else { Some(self.lock(&sha256)?) };
                 self.remove(folder, unused, dry, &mut cleaned);
                 continue;
             }

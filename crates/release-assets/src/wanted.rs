@@ -110,6 +110,40 @@ impl HubRelease {
     }
 }
 
+/// An archive at an address: what to acquire.
+///
+/// ```
+/// use release_assets::UrlRelease;
+/// let release = UrlRelease::new("https://models.example/edgetam.zip");
+/// ```
+#[derive(Debug, Clone)]
+pub struct UrlRelease {
+    pub(crate) url: String,
+    pub(crate) pin: Option<Pin>,
+    pub(crate) accept_changed: bool,
+}
+
+impl UrlRelease {
+    /// Whatever the address gives first, and nothing else afterwards.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), pin: None, accept_changed: false }
+    }
+
+    /// Accepts only what is pinned.
+    #[must_use]
+    pub fn pin(mut self, pin: Pin) -> Self {
+        self.pin = Some(pin);
+        self
+    }
+
+    /// Accepts that the address now gives another archive than at its first use, once. A pin still holds.
+    #[must_use]
+    pub fn accept_changed_archive(mut self) -> Self {
+        self.accept_changed = true;
+        self
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

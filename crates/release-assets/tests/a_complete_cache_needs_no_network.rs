@@ -5,12 +5,16 @@ mod loopback;
 mod support;
 
 use loopback::hub::{ARCHIVE, COMMIT, Hub, wanted};
-use release_assets::{Client, Damage, Error, HubRelease, Outcome, Pin, Trust};
+use release_assets::{Client, Damage, Error, HubRelease, Outcome, Pin, Trust, UrlRelease};
 use support::{Place, release_zip};
 
 /// A client whose every use of the network fails: there is nobody at its endpoint, and it may not even ask.
 fn offline(hub: &Hub) -> Client {
     hub.server.client().offline(true).build().unwrap()
+}
+
+fn by_url(hub: &Hub) -> UrlRelease {
+    UrlRelease::new(hub.server.url(ARCHIVE))
 }
 
 fn missing(place: &Place, wanted: &HubRelease, client: &Client) -> String {
@@ -73,7 +77,8 @@ fn what_is_missing_is_named() {
         matches!(mended.outcome, Outcome::Repaired { ref reasons } if *reasons == [Damage::ArchiveMissing])
     );
     // An address that was never used.
-    let error = place.cache().acquire_url("https://localhost:1/x.zip", None, &offline(&hub)).unwrap_err();
+    let error =
+        place.cache().acquire_url(&UrlRelease::new("https://localhost:1/x.zip"), &offline(&hub)).unwrap_err();
     assert!(matches!(error, Error::Offline { .. }), "{error:?}");
 }
 
@@ -124,9 +129,9 @@ fn a_zip_from_disk_is_imported() {
     let mut pin = hub.pin();
     pin.url = Some(hub.server.url(ARCHIVE));
     assert!(matches!(place.cache().import(&zip, Some(&pin)).unwrap().trust, Trust::Pinned { .. }));
-    let by_url = place.cache().acquire_url(&hub.server.url(ARCHIVE), Some(&pin), &offline(&hub)).unwrap();
-    assert_eq!(by_url.archive_sha256, release.archive_sha256);
-    place.cache().acquire_url(&hub.server.url(ARCHIVE), None, &offline(&hub)).unwrap();
+    let found = place.cache().acquire_url(&by_url(&hub).pin(pin.clone()), &offline(&hub)).unwrap();
+    assert_eq!(found.archive_sha256, release.archive_sha256);
+    place.cache().acquire_url(&by_url(&hub), &offline(&hub)).unwrap();
     let by_pin = wanted().revision(COMMIT).pin(pin);
     let by_pin = place.cache().acquire(&by_pin, &offline(&hub)).unwrap();
     assert_eq!((by_pin.archive_sha256, by_pin.commit.as_deref()), (release.archive_sha256, Some(COMMIT)));
@@ -151,16 +156,18 @@ fn an_import_is_verified_like_a_download() {
 #[test]
 fn an_import_replaces_nothing_in_silence() {
     let (place, hub) = (Place::new(), Hub::new(release_zip()));
-    let url = hub.server.url(ARCHIVE);
     let client = hub.server.client().build().unwrap();
-    let first = place.cache().acquire_url(&url, None, &client).unwrap();
+    let first = place.cache().acquire_url(&by_url(&hub), &client).unwrap();
     let mut members = support::release_members();
     members[3].1 = b"{}".to_vec();
     let other = place.write("other.zip", &support::zip_of(&members));
     let mut pin = Pin::new(release_assets::sha256_file(&other).unwrap(), "MIT", "the tests", "2026-11-30");
-    pin.url = Some(url.clone());
+    pin.url = Some(hub.server.url(ARCHIVE));
     place.cache().import(&other, Some(&pin)).unwrap();
-    assert_eq!(place.cache().acquire_url(&url, None, &client).unwrap().archive_sha256, first.archive_sha256);
+    assert_eq!(
+        place.cache().acquire_url(&by_url(&hub), &client).unwrap().archive_sha256,
+        first.archive_sha256
+    );
 
     let zip = place.write("same.zip", &release_zip());
     let kept = first.root.parent().unwrap().join("release.zip");
@@ -191,4 +198,39 @@ fn an_archive_that_does_not_unpack_is_not_kept() {
     assert!(place.files().iter().all(|path| !path.ends_with("release.zip")), "{:?}", place.files());
     hub.world.lock().unwrap().archive = release_zip();
     assert_eq!(place.cache().acquire(&wanted(), &client).unwrap().trust, Trust::FirstUse);
+}
+
+/// A branch that was resolved earlier is not what the pin speaks of: offline the pin wins.
+#[test]
+fn a_pin_wins_over_an_older_branch() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    place.cache().acquire(&wanted(), &client).unwrap();
+    let mut pin = hub.pin();
+    pin.commit = Some("f".repeat(40));
+    let release = place.cache().acquire(&wanted().pin(pin.clone()), &offline(&hub)).unwrap();
+    assert_eq!(release.commit, pin.commit);
+    let error = place.cache().acquire(&wanted().pin(pin), &client).unwrap_err();
+    assert!(matches!(error, Error::PinBroken { .. }), "{error:?}");
+}
+
+/// `gc` has an entry aside for an instant, and holds its lock: who finds nothing waits for that and looks again.
+#[test]
+fn an_archive_that_is_aside_for_an_instant_is_found() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let release = place.cache().acquire(&wanted(), &hub.server.client().build().unwrap()).unwrap();
+    let folder = release.root.parent().unwrap().to_owned();
+    let bucket = folder.parent().unwrap().to_owned();
+    let aside = bucket.join(".staging-aside");
+    let lock = std::fs::File::create(bucket.join(format!(".lock-{}", release.archive_sha256))).unwrap();
+    lock.lock().unwrap();
+    std::fs::rename(&folder, &aside).unwrap();
+    let found = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| place.cache().acquire(&wanted(), &offline(&hub)));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::fs::rename(&aside, &folder).unwrap();
+        lock.unlock().unwrap();
+        reader.join().unwrap()
+    });
+    assert_eq!(found.unwrap().outcome, Outcome::Reused);
 }

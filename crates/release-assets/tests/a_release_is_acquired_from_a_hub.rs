@@ -6,7 +6,10 @@ mod support;
 
 use std::fs;
 
-use loopback::hub::{self, COMMIT, Hub, REPOSITORY, wanted};
+use loopback::{
+    hub::{self, COMMIT, Hub, REPOSITORY, wanted},
+    server::Reply,
+};
 use release_assets::{Cache, Damage, Error, HubRelease, Outcome, Release, Trust};
 use serde_json::{Value, json};
 use support::{Place, release_zip};
@@ -174,6 +177,22 @@ fn a_damaged_archive_is_fetched_again_and_must_be_the_same() {
     fs::create_dir(&kept).unwrap();
     assert_eq!(damage(&acquire(&place, &hub, &wanted()).unwrap()), [Damage::Archive]);
     assert_eq!(acquire(&place, &hub, &wanted()).unwrap().outcome, Outcome::Reused);
+}
+
+/// A damaged archive that cannot be replaced is told together with the reason, and neither hides the other.
+#[test]
+fn a_damaged_archive_is_named_when_it_cannot_be_fetched() {
+    let (place, hub) = place_and_hub();
+    let release = acquire(&place, &hub, &wanted()).unwrap();
+    let kept = release.root.parent().unwrap().join("release.zip");
+    fs::write(&kept, "x").unwrap();
+    hub.misbehave_at_archive(|_, _, _| Reply::new(404, "gone"));
+    let error = acquire(&place, &hub, &wanted()).unwrap_err();
+    let Error::NotRepaired { found, source } = &error else { panic!("{error:?}") };
+    assert_eq!(found, &[Damage::Archive]);
+    assert!(matches!(**source, Error::Download { .. }), "{source:?}");
+    hub.behave();
+    assert_eq!(damage(&acquire(&place, &hub, &wanted()).unwrap()), [Damage::Archive]);
 }
 
 /// RA9: a manifest without the asset is no absent release; what there is is said.

@@ -5,7 +5,7 @@ mod loopback;
 mod support;
 
 use loopback::hub::{self, ARCHIVE, Hub, wanted};
-use release_assets::{Error, HubRelease, NetworkFault, Pin, Release, Trust};
+use release_assets::{Error, HubRelease, NetworkFault, Pin, Release, Trust, UrlRelease};
 use support::{Place, release_members, release_zip, zip_of};
 
 struct Case {
@@ -24,7 +24,9 @@ impl Case {
 
     fn url(&self, pin: Option<&Pin>) -> Result<Release, Error> {
         let client = self.hub.server.client().build().unwrap();
-        self.place.cache().acquire_url(&self.hub.server.url(ARCHIVE), pin, &client)
+        let wanted = UrlRelease::new(self.hub.server.url(ARCHIVE));
+        let wanted = pin.map_or(wanted.clone(), |pin| wanted.pin(pin.clone()));
+        self.place.cache().acquire_url(&wanted, &client)
     }
 }
 
@@ -136,6 +138,21 @@ fn a_replaced_archive_is_noticed() {
     broken(case.acquire(&wanted().pin(pin).accept_changed_archive()), "the SHA-256 of https://localhost");
 }
 
+/// As at a hub, so at a plain address.
+#[test]
+fn a_replaced_archive_at_an_address_can_be_accepted() {
+    let case = Case::new();
+    let client = case.hub.server.client().build().unwrap();
+    let wanted = UrlRelease::new(case.hub.server.url(ARCHIVE));
+    let first = case.url(None).unwrap();
+    case.hub.world.lock().unwrap().archive = other_zip();
+    std::fs::remove_dir_all(first.root.parent().unwrap()).unwrap();
+    assert!(matches!(case.url(None).unwrap_err(), Error::ArchiveReplaced { .. }));
+    let accepted = case.place.cache().acquire_url(&wanted.accept_changed_archive(), &client).unwrap();
+    assert_eq!(accepted.archive_sha256, hub::digest(&other_zip()));
+    assert!(matches!(case.url(None).unwrap().trust, Trust::SinceFirstUse { .. }));
+}
+
 #[test]
 fn plain_addresses_are_pinned_or_remembered_alike() {
     let case = Case::new();
@@ -148,7 +165,7 @@ fn plain_addresses_are_pinned_or_remembered_alike() {
     broken(case.url(Some(&other)), "the SHA-256 of https://localhost");
     let client = case.hub.server.client().build().unwrap();
     for url in ["http://localhost/x.zip", "x.zip", "https://u:p@localhost/x.zip"] {
-        let error = case.place.cache().acquire_url(url, None, &client).unwrap_err();
+        let error = case.place.cache().acquire_url(&UrlRelease::new(url), &client).unwrap_err();
         assert!(matches!(error, Error::Url { .. }), "{error:?}");
     }
 }
@@ -233,7 +250,7 @@ fn secrets_of_pinned_addresses_are_not_shown() {
     let error = case
         .place
         .cache()
-        .acquire_url("https://archives.example/x.zip?sig=hunter3", Some(&pin), &client)
+        .acquire_url(&UrlRelease::new("https://archives.example/x.zip?sig=hunter3").pin(pin.clone()), &client)
         .unwrap_err();
     let shown = format!("{error} {error:?}");
     assert!(matches!(error, Error::PinBroken { .. }) && !shown.contains("hunter"), "{shown}");
