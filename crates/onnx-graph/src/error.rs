@@ -86,6 +86,20 @@ pub enum Error {
         /// The rule that is broken.
         rule: ExternalDataRule,
     },
+    /// A tensor is not what its dims and its type say, or not what is needed of it.
+    #[error("tensor `{tensor}`: {reason}")]
+    Tensor {
+        /// The tensor's name (empty for a nameless attribute tensor).
+        tensor: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A tensor's values lie in a sidecar, and nobody said in which folder the model is.
+    #[error("the values of tensor `{tensor}` lie outside of the model, whose folder is not known")]
+    NoFolder {
+        /// The tensor's name.
+        tensor: String,
+    },
     /// The model could not be encoded.
     #[error("cannot encode the model: {reason}")]
     Encode {

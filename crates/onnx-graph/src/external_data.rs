@@ -159,7 +159,7 @@ fn stays_below(location: &str) -> bool {
 }
 
 /// Bytes that a tensor's dims and element type need; sub-byte elements are packed.
-fn byte_length(tensor: &TensorProto) -> Result<u64, ExternalDataRule> {
+pub(crate) fn byte_length(tensor: &TensorProto) -> Result<u64, ExternalDataRule> {
     let element_type = ElementType::from_onnx(tensor.data_type.unwrap_or_default());
     let bits = element_type
         .bits()

@@ -14,7 +14,9 @@ mod port;
 #[path = "proto/onnx.rs"]
 mod proto; // generated, see proto/onnx.proto
 mod tensors;
+mod types;
 mod walk;
+mod weights;
 
 pub use builder::{Attribute, GraphBuilder, Weight};
 pub use element_type::{ElementType, PrecisionClass};
@@ -22,4 +24,6 @@ pub use error::{Error, ExternalDataRule, Result};
 pub use model::{Model, OpsetImport, ReadLimits};
 pub use nodes::Node;
 pub use port::{Dim, Port, Shape, write_shape};
+pub use types::{Types, ValueType};
 pub use walk::Dependences;
+pub use weights::Weights;
