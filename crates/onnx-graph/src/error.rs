@@ -100,6 +100,12 @@ pub enum Error {
         /// The tensor's name.
         tensor: String,
     },
+    /// There is no pass of this name.
+    #[error("there is no pass `{name}`; there are: {}", crate::Pass::ALL.iter().map(|pass| pass.name()).collect::<Vec<_>>().join(", "))]
+    UnknownPass {
+        /// The name asked for.
+        name: String,
+    },
     /// The model could not be encoded.
     #[error("cannot encode the model: {reason}")]
     Encode {

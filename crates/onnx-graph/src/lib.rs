@@ -8,6 +8,7 @@ mod element_type;
 mod error;
 mod model;
 mod nodes;
+mod pass;
 mod port;
 #[allow(missing_docs, unreachable_pub, unused, unused_qualifications, clippy::all, clippy::pedantic)]
 #[rustfmt::skip]
@@ -23,6 +24,7 @@ pub use element_type::{ElementType, PrecisionClass};
 pub use error::{Error, ExternalDataRule, Result};
 pub use model::{Model, OpsetImport, ReadLimits};
 pub use nodes::Node;
+pub use pass::{Pass, PassReport, PassSet, Rewritten};
 pub use port::{Dim, Port, Shape, write_shape};
 pub use types::{Types, ValueType};
 pub use walk::Dependences;

@@ -50,6 +50,10 @@ impl Types {
         self.values.get(value)
     }
 
+    pub(crate) fn set(&mut self, value: &str, value_type: ValueType) {
+        self.values.insert(value.to_owned(), value_type);
+    }
+
     /// All dims of a value as sizes, where every one is known.
     pub fn sizes(&self, value: &str) -> Option<Vec<u64>> {
         self.get(value)?.sizes()
