@@ -14,6 +14,7 @@ mod port;
 #[rustfmt::skip]
 #[path = "proto/onnx.rs"]
 mod proto; // generated, see proto/onnx.proto
+mod split;
 mod tensors;
 mod types;
 mod walk;
@@ -26,6 +27,7 @@ pub use model::{Model, OpsetImport, ReadLimits};
 pub use nodes::Node;
 pub use pass::{Pass, PassReport, PassSet, Rewritten};
 pub use port::{Dim, Port, Shape, write_shape};
+pub use split::Split;
 pub use types::{Types, ValueType};
 pub use walk::Dependences;
 pub use weights::Weights;
