@@ -28,6 +28,6 @@ pub use nodes::Node;
 pub use pass::{Pass, PassReport, PassSet, Rewritten};
 pub use port::{Dim, Port, Shape, write_shape};
 pub use split::Split;
-pub use types::{Types, ValueType};
+pub use types::{Contradiction, Types, ValueType};
 pub use walk::Dependences;
 pub use weights::Weights;
