@@ -95,6 +95,10 @@ pub(crate) fn read(tensor: &TensorProto, folder: &Path) -> Result<Vec<u8>> {
     let entry = read_entry(tensor, folder)?;
     let path = folder.join(&entry.location);
     let io = |source| Error::Io { path: path.clone(), source };
+    // Before opening: opening a pipe waits for a writer.
+    if !fs::metadata(&path).map_err(io)?.is_file() {
+        return Err(error(folder, tensor_name(tensor), &entry.location, ExternalDataRule::Missing));
+    }
     let mut file = File::open(&path).map_err(io)?;
     file.seek(SeekFrom::Start(entry.offset)).map_err(io)?;
     let mut bytes = Vec::new();
@@ -102,12 +106,12 @@ pub(crate) fn read(tensor: &TensorProto, folder: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn error(graph: &Path, tensor: &str, location: &str, rule: ExternalDataRule) -> Error {
+pub(crate) fn error(graph: &Path, tensor: &str, location: &str, rule: ExternalDataRule) -> Error {
     let (tensor, location) = (tensor.to_owned(), location.to_owned());
     Error::ExternalData { graph: graph.to_owned(), tensor, location, rule }
 }
 
-fn read_entry(tensor: &TensorProto, graph: &Path) -> Result<ExternalTensor> {
+pub(crate) fn read_entry(tensor: &TensorProto, graph: &Path) -> Result<ExternalTensor> {
     let (mut location, mut written, mut offset, mut length) = (String::new(), String::new(), None, None);
     let mut repeated = None;
     let mut seen = HashSet::new();
@@ -153,7 +157,7 @@ fn read_entry(tensor: &TensorProto, graph: &Path) -> Result<ExternalTensor> {
 }
 
 /// True for a relative path of plain components, without drives, streams or NUL, on every operating system alike.
-fn stays_below(location: &str) -> bool {
+pub(crate) fn stays_below(location: &str) -> bool {
     !location.contains([':', '\0'])
         && Path::new(location).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir))
 }

@@ -13,6 +13,7 @@ mod port;
 #[rustfmt::skip]
 #[path = "proto/onnx.rs"]
 mod proto; // generated, see proto/onnx.proto
+mod save;
 mod tensors;
 mod types;
 mod walk;
@@ -24,6 +25,7 @@ pub use error::{Error, ExternalDataRule, Result};
 pub use model::{Model, OpsetImport, ReadLimits};
 pub use nodes::Node;
 pub use port::{Dim, Port, Shape, write_shape};
+pub use save::{SaveOptions, Saved, SavedFile, Sidecar};
 pub use types::{Types, ValueType};
 pub use walk::Dependences;
 pub use weights::Weights;

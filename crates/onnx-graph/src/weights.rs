@@ -1,4 +1,7 @@
-use std::{borrow::Cow, path::PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use crate::{ElementType, Error, Result, external_data, model::tensor_name, proto::TensorProto};
 
@@ -20,6 +23,11 @@ impl Weights {
     /// For a model that holds all its values itself; asking for an external one is [`Error::NoFolder`].
     pub fn inline() -> Self {
         Self::default()
+    }
+
+    /// The folder that locations are relative to.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// The tensor's elements in row-major order, each in little-endian bytes, exactly as many as dims and type need.
