@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     fs::{self, File},
-    io::{Read, Seek, SeekFrom},
+    io::{Read, Seek, SeekFrom, Take},
     path::{Component, Path, PathBuf},
 };
 
@@ -63,26 +63,12 @@ pub fn verify_model(model: &Model, graph: &Path, root: &Path) -> Result<Vec<Path
         |path: &Path| fs::canonicalize(path).map_err(|source| Error::Io { path: path.to_owned(), source });
     let (real_root, real_graph) = (canonical(root)?, canonical(graph)?);
     let folder = graph.parent().unwrap_or(Path::new(""));
+    let roots: Vec<&Path> = [real_root.as_path()].into_iter().chain(real_graph.parent()).collect();
     let mut sidecars = Vec::new();
     let mut seen = HashSet::new();
     for entry in list(model, graph)? {
         let fail = |rule| error(graph, &entry.tensor, &entry.location, rule);
-        let path =
-            fs::canonicalize(folder.join(&entry.location)).map_err(|_| fail(ExternalDataRule::Missing))?;
-        let beside_graph = real_graph.parent().is_some_and(|folder| path.starts_with(folder));
-        if !path.starts_with(&real_root) && !beside_graph {
-            return Err(fail(ExternalDataRule::Escapes));
-        }
-        if path == real_graph {
-            return Err(fail(ExternalDataRule::IsTheModel));
-        }
-        let file = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
-        let bytes = file.ok_or_else(|| fail(ExternalDataRule::Missing))?.len();
-        let end = entry.offset.checked_add(entry.length);
-        if end.is_none_or(|end| end > bytes) {
-            let end = end.unwrap_or(u64::MAX);
-            return Err(fail(ExternalDataRule::TooShort { offset: entry.offset, end, file: bytes }));
-        }
+        let path = locate(&entry, folder, &roots, Some(&real_graph)).map_err(fail)?;
         if seen.insert(path.clone()) {
             sidecars.push(path);
         }
@@ -90,8 +76,55 @@ pub fn verify_model(model: &Model, graph: &Path, root: &Path) -> Result<Vec<Path
     Ok(sidecars)
 }
 
+/// The real path of a tensor's sidecar: a regular file below one of `roots`, other than the model itself, and long enough.
+pub(crate) fn locate(
+    entry: &ExternalTensor,
+    folder: &Path,
+    roots: &[&Path],
+    model: Option<&Path>,
+) -> Result<PathBuf, ExternalDataRule> {
+    let path = fs::canonicalize(folder.join(&entry.location)).map_err(|_| ExternalDataRule::Missing)?;
+    if !roots.iter().any(|root| path.starts_with(root)) {
+        return Err(ExternalDataRule::Escapes);
+    }
+    if model == Some(path.as_path()) {
+        return Err(ExternalDataRule::IsTheModel);
+    }
+    let file = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
+    let bytes = file.ok_or(ExternalDataRule::Missing)?.len();
+    let end = entry.offset.checked_add(entry.length);
+    if end.is_none_or(|end| end > bytes) {
+        let end = end.unwrap_or(u64::MAX);
+        return Err(ExternalDataRule::TooShort { offset: entry.offset, end, file: bytes });
+    }
+    Ok(path)
+}
+
 /// The bytes of one external tensor of a model in `folder`. No more is read than its dims need, nor than the file holds.
 pub(crate) fn read(tensor: &TensorProto, folder: &Path) -> Result<Vec<u8>> {
+    let (mut file, path, _) = open(tensor, folder)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|source| Error::Io { path, source })?;
+    Ok(bytes)
+}
+
+/// [`read`] in pieces of 64 KiB and a last one; a file that is too short is an error.
+pub(crate) fn stream(tensor: &TensorProto, folder: &Path, next: &mut dyn FnMut(&[u8])) -> Result<()> {
+    let (mut file, path, length) = open(tensor, folder)?;
+    let mut piece = vec![0; 1 << 16];
+    let mut left = length;
+    while left > 0 {
+        let size = usize::try_from(left).map_or(piece.len(), |left| left.min(piece.len()));
+        let piece = piece.get_mut(..size).unwrap_or_default();
+        file.read_exact(piece).map_err(|source| Error::Io { path: path.clone(), source })?;
+        next(piece);
+        left -= size as u64;
+    }
+    Ok(())
+}
+
+/// A tensor's sidecar at the tensor's place, its path, and the tensor's length.
+fn open(tensor: &TensorProto, folder: &Path) -> Result<(Take<File>, PathBuf, u64)> {
     let entry = read_entry(tensor, folder)?;
     let path = folder.join(&entry.location);
     let io = |source| Error::Io { path: path.clone(), source };
@@ -101,9 +134,7 @@ pub(crate) fn read(tensor: &TensorProto, folder: &Path) -> Result<Vec<u8>> {
     }
     let mut file = File::open(&path).map_err(io)?;
     file.seek(SeekFrom::Start(entry.offset)).map_err(io)?;
-    let mut bytes = Vec::new();
-    file.take(entry.length).read_to_end(&mut bytes).map_err(io)?;
-    Ok(bytes)
+    Ok((file.take(entry.length), path, entry.length))
 }
 
 pub(crate) fn error(graph: &Path, tensor: &str, location: &str, rule: ExternalDataRule) -> Error {

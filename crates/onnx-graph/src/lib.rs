@@ -3,6 +3,7 @@
 pub mod external_data;
 
 mod builder;
+mod check;
 mod cut;
 mod element_type;
 mod error;
@@ -20,6 +21,7 @@ mod walk;
 mod weights;
 
 pub use builder::{Attribute, GraphBuilder, Weight};
+pub use check::{EngineLimits, Finding, FindingNode, Rule, Severity};
 pub use element_type::{ElementType, PrecisionClass};
 pub use error::{Error, ExternalDataRule, Result};
 pub use model::{Model, OpsetImport, ReadLimits};

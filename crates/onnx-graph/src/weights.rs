@@ -53,6 +53,20 @@ impl Weights {
         Err(Error::Tensor { tensor: tensor_name(tensor).to_owned(), reason })
     }
 
+    /// Hands over the same bytes piece by piece, all but the last a multiple of 16 long: of a sidecar, no more than a piece is
+    /// in memory.
+    pub(crate) fn stream(&self, tensor: &TensorProto, next: &mut dyn FnMut(&[u8])) -> Result<()> {
+        match &self.folder {
+            Some(folder) if tensor.data_location == Some(external_data::EXTERNAL) => {
+                external_data::stream(tensor, folder, next)
+            }
+            _ => {
+                next(&self.bytes(tensor)?);
+                Ok(())
+            }
+        }
+    }
+
     /// The elements of a tensor of type float32, and no other.
     pub(crate) fn floats(&self, tensor: &TensorProto) -> Result<Vec<f32>> {
         self.elements(tensor, ElementType::Float32, f32::from_le_bytes)

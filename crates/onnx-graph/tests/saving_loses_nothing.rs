@@ -253,3 +253,31 @@ fn typed_fields_move_out_as_little_endian_bytes() {
     assert!(fs::read(&saved.sidecars[0].path).unwrap() == data);
     assert_eq!(saved.sidecars[0].bytes, save(&expected, "raw.onnx").sidecars[0].bytes);
 }
+
+/// Saves every model of the folder `ONNX_GRAPH_FULL` in three ways into `ONNX_GRAPH_OUT`, for
+/// `fixtures/onnx-save/bit_equal.py`.
+#[test]
+#[ignore = "needs full-size models"]
+fn full_size_models_in_three_ways() {
+    let folder = |name: &str| std::path::PathBuf::from(std::env::var_os(name).unwrap());
+    let (from, to) = (folder("ONNX_GRAPH_FULL"), folder("ONNX_GRAPH_OUT"));
+    let weights = Weights::in_folder(&from);
+    for entry in fs::read_dir(&from).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "onnx") {
+            continue;
+        }
+        let model = Model::read(&path).unwrap();
+        let ways = [
+            ("inline", SaveOptions::inline()),
+            ("sidecar", SaveOptions::sidecar(Sidecar::new())),
+            ("all", SaveOptions::sidecar(Sidecar::new().threshold(0).alignment(1))),
+        ];
+        for (way, options) in ways {
+            fs::create_dir_all(to.join(way)).unwrap();
+            let target = to.join(way).join(path.file_name().unwrap());
+            let saved = model.save(target, &weights, &options).unwrap();
+            println!("{}: {} bytes and {:?}", saved.model.path.display(), saved.model.bytes, saved.sidecars);
+        }
+    }
+}
