@@ -3,6 +3,7 @@
 pub mod external_data;
 
 mod builder;
+mod check;
 mod cut;
 mod element_type;
 mod error;
@@ -14,6 +15,7 @@ mod port;
 #[rustfmt::skip]
 #[path = "proto/onnx.rs"]
 mod proto; // generated, see proto/onnx.proto
+mod save;
 mod split;
 mod tensors;
 mod types;
@@ -21,12 +23,14 @@ mod walk;
 mod weights;
 
 pub use builder::{Attribute, GraphBuilder, Weight};
+pub use check::{EngineLimits, Finding, FindingNode, Rule, Severity};
 pub use element_type::{ElementType, PrecisionClass};
 pub use error::{Error, ExternalDataRule, Result};
 pub use model::{Model, OpsetImport, ReadLimits};
 pub use nodes::Node;
 pub use pass::{Pass, PassReport, PassSet, Rewritten};
 pub use port::{Dim, Port, Shape, write_shape};
+pub use save::{SaveOptions, Saved, SavedFile, Sidecar};
 pub use split::Split;
 pub use types::{Contradiction, Types, ValueType};
 pub use walk::Dependences;
