@@ -117,3 +117,11 @@ pub(crate) fn fixture_graphs() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tiny-sam/tiny-sam-onnx-float");
     ["TinySamEncoder.onnx", "TinySamDecoder.onnx"].map(|name| folder.join(name)).to_vec()
 }
+
+/// The same model with its weights inside.
+pub(crate) fn inlined(model: &onnx_graph::Model, weights: &onnx_graph::Weights) -> onnx_graph::Model {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inline.onnx");
+    model.save(&path, weights, &onnx_graph::SaveOptions::inline()).unwrap();
+    onnx_graph::Model::read(path).unwrap()
+}
