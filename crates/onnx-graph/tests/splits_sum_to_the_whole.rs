@@ -148,7 +148,8 @@ fn the_fixture_pair_is_split() {
 fn values_are_followed_both_ways() {
     let model = decoder();
     let walk = onnx_graph::Dependences::new(&model).unwrap();
-    let names = |found: std::collections::BTreeSet<&str>| found.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let names =
+        |found: std::collections::BTreeSet<&str>| found.into_iter().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(names(walk.values_from("keys").unwrap()), ["embedding", "mask", "turned"]);
     assert_eq!(names(walk.values_from("mask").unwrap()), [""; 0]);
     assert_eq!(names(walk.values_behind("queries").unwrap()), ["constant", "points", "w"]);

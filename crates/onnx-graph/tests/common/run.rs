@@ -1,22 +1,41 @@
 //! Models run by rten, to see whether they still compute the same.
+#![allow(dead_code)] // every test file uses its own part
+
+use std::collections::HashMap;
 
 use onnx_graph::Model;
 use rten::{ModelOptions, Value, ValueOrView};
-use rten_tensor::{AsView, Tensor};
+use rten_tensor::{AsView, Layout, Tensor};
+
+/// Dims and elements.
+pub(crate) type Array = (Vec<usize>, Vec<f32>);
 
 /// What the model gives for fixed inputs, each output with its name. Unknown dims are taken as 2.
-pub(crate) fn run(model: &Model) -> Vec<(String, Vec<f32>)> {
+pub(crate) fn run(model: &Model) -> Vec<(String, Array)> {
+    run_with(model, &HashMap::new())
+}
+
+/// The same with some inputs given.
+pub(crate) fn run_with(model: &Model, given: &HashMap<String, Array>) -> Vec<(String, Array)> {
     let loaded = ModelOptions::with_all_ops().load(model.to_bytes().unwrap()).unwrap();
     let inputs = model.inputs().into_iter().map(|port| {
-        let dims = port.shape.clone().unwrap();
-        let shape: Vec<usize> = dims.iter().map(|d| d.size().unwrap_or(2) as usize).collect();
-        let value = Value::from(Tensor::<f32>::from_data(&shape, values(&port.name, shape.iter().product())));
+        let fixed = || {
+            let dims = port.shape.clone().unwrap();
+            let shape: Vec<usize> = dims.iter().map(|d| d.size().unwrap_or(2) as usize).collect();
+            let count = shape.iter().product();
+            (shape, values(&port.name, count))
+        };
+        let (shape, values) = given.get(&port.name).cloned().unwrap_or_else(fixed);
+        let value = Value::from(Tensor::<f32>::from_data(&shape, values));
         (loaded.node_id(&port.name).unwrap(), ValueOrView::from(value))
     });
     let names: Vec<String> = model.outputs().into_iter().map(|port| port.name).collect();
     let outputs: Vec<_> = names.iter().map(|name| loaded.node_id(name).unwrap()).collect();
     let found = loaded.run(inputs.collect(), &outputs, None).unwrap();
-    let floats = |value: Value| Tensor::<f32>::try_from(value).unwrap().iter().copied().collect();
+    let floats = |value: Value| {
+        let tensor = Tensor::<f32>::try_from(value).unwrap();
+        (tensor.shape().to_vec(), tensor.iter().copied().collect())
+    };
     names.into_iter().zip(found.into_iter().map(floats)).collect()
 }
 
@@ -37,7 +56,8 @@ pub(crate) fn difference(before: &Model, after: &Model) -> f32 {
     let mut worst = 0.0f32;
     assert_eq!(before.len(), after.len());
     for ((name, a), (same, b)) in before.iter().zip(&after) {
-        assert_eq!((name, a.len()), (same, b.len()));
+        assert_eq!((name, &a.0), (same, &b.0));
+        let (a, b) = (&a.1, &b.1);
         let range = a.iter().fold(0.0f32, |range, v| range.max(v.abs())).max(1e-6);
         let apart = a.iter().zip(b).map(|(a, b)| if a == b { 0.0 } else { (a - b).abs() });
         // A NaN compares as larger than everything.
