@@ -2,7 +2,7 @@
 
 use super::{
     Checker, ExternalDataRule,
-    finding::{At, Rule},
+    finding::{At, Rule, short},
 };
 use crate::{
     ElementType,
@@ -23,7 +23,7 @@ impl<'m> Checker<'m> {
             let Some(digest) = self.tensor(tensor, at.value(name)) else { continue };
             let key = (tensor.data_type.unwrap_or_default(), tensor.dims.as_slice(), digest);
             if let Some(first) = self.stored.get(&key) {
-                let first = super::finding::short(first);
+                let first = short(first);
                 self.findings
                     .note(Rule::Duplicate, at.value(name), || format!("it holds the same as `{first}`"));
             } else if external_data::byte_length(tensor).is_ok_and(|length| length >= DUPLICATE_FROM) {
@@ -73,7 +73,7 @@ impl<'m> Checker<'m> {
             return self.external(tensor, at);
         }
         if let Err(reason) = values_in_the_model(tensor, element) {
-            self.findings.error(Rule::Tensor, at, || reason);
+            self.findings.error(Rule::Tensor, at, || short(&reason));
             return None;
         }
         if element == ElementType::String { None } else { self.values(tensor, element, at) }
@@ -83,11 +83,11 @@ impl<'m> Checker<'m> {
         let entry = match external_data::read_entry(tensor, self.graph) {
             Ok(entry) => entry,
             Err(crate::Error::ExternalData { rule, .. }) => {
-                self.findings.error(Rule::ExternalData, at, || rule.to_string());
+                self.findings.error(Rule::ExternalData, at, || short(&rule.to_string()));
                 return None;
             }
             Err(other) => {
-                self.findings.error(Rule::ExternalData, at, || other.to_string());
+                self.findings.error(Rule::ExternalData, at, || short(&other.to_string()));
                 return None;
             }
         };
@@ -104,7 +104,7 @@ impl<'m> Checker<'m> {
             }
         };
         if let Err(rule) = found {
-            let location = super::finding::short(&entry.location);
+            let location = short(&entry.location);
             self.findings.error(Rule::ExternalData, at, || format!("sidecar `{location}`: {rule}"));
             return None;
         }
@@ -121,7 +121,7 @@ impl<'m> Checker<'m> {
             count_non_finite(element, piece, &mut nan, &mut infinite);
         });
         if let Err(error) = read {
-            self.findings.error(Rule::Tensor, at, || error.to_string());
+            self.findings.error(Rule::Tensor, at, || short(&error.to_string()));
             return None;
         }
         if nan > 0 {
