@@ -143,11 +143,12 @@ fn values_that_are_not_finite_are_counted_in_every_float_type() {
     assert!(of(&check(&with_weight(Int64, &[0xff; 8])), Rule::NonFinite).is_empty());
 }
 
+/// Larger than a piece that is read at once, and no multiple of it.
+const COUNT: usize = 40_001;
+
 #[test]
 fn sidecars_are_read_to_their_last_value() {
     let folder = tempfile::tempdir().unwrap();
-    // Larger than a piece that is read at once, and no multiple of it.
-    const COUNT: usize = 40_001;
     let mut values = vec![1.0_f32; COUNT];
     values[COUNT - 1] = f32::NAN;
     let data: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();

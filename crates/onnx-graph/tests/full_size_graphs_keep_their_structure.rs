@@ -77,6 +77,9 @@ fn operators_are_counted() {
     }
 }
 
+/// Outputs, each with the inputs that it depends on.
+type Expected<'a> = &'a [(&'a str, &'a [&'a str])];
+
 #[test]
 fn outputs_depend_on_what_they_should() {
     const IMAGE: &[&str] = &["image"];
@@ -92,7 +95,6 @@ fn outputs_depend_on_what_they_should() {
     // The scores come from tokens alone: what is upscaled for the masks does not reach them.
     let decoder = [("masks", ALL), ("scores", &ALL[2..])];
     let published = [&encoder[..], &[("pix_feat", IMAGE)]].concat();
-    type Expected<'a> = &'a [(&'a str, &'a [&'a str])];
     let graphs: [(&str, Expected<'_>); 5] = [
         ("published-encoder", &published),
         ("plain-encoder", &encoder),

@@ -15,6 +15,8 @@ use onnx_graph::{ElementType::Uint8, GraphBuilder, Model, SaveOptions, Severity,
 const TENSORS: u64 = 16;
 const TENSOR: u64 = 4 << 20;
 const WEIGHTS: u64 = TENSORS * TENSOR;
+/// Messages of a hostile file.
+const MESSAGES: usize = 50_000;
 /// What pages, buffers and the allocator's own needs may add.
 const SLACK: u64 = 8 << 20;
 
@@ -94,7 +96,6 @@ fn peaks_stay_below_what_is_stated() {
     assert_eq!(saved.unwrap().sidecars[0].bytes, WEIGHTS);
     drop(inline);
     // The smallest messages there are, two bytes each in the file.
-    const MESSAGES: usize = 50_000;
     let empty = |fields: &[u64], last| within(fields, bytes(last, []).repeat(MESSAGES));
     write(folder.path(), "nodes.onnx", empty(&[MODEL_GRAPH], GRAPH_NODE));
     write(folder.path(), "attributes.onnx", empty(&[MODEL_GRAPH, GRAPH_NODE], NODE_ATTRIBUTE));

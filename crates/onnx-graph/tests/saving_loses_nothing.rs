@@ -225,6 +225,23 @@ fn a_shared_range_is_shared_still_and_equal_tensors_are_not() {
     assert_eq!(saved.sidecars[0].bytes, 2048);
 }
 
+/// X2: a location written on Windows.
+#[test]
+fn a_location_with_backslashes_is_followed_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "sub/w.data", [7; 1024]);
+    let entries = [("location", "sub\\w.data"), ("offset", "0"), ("length", "1024")];
+    let model = GraphBuilder::new("test").weight("w", Weight::external(Float32, [16, 16], &entries)).build();
+    let weights = Weights::in_folder(folder.path());
+    let save = |name, options| model.save(folder.path().join(name), &weights, &options).unwrap();
+    let kept = save("kept.onnx", SaveOptions::keep());
+    assert_eq!(Model::read(kept.model.path).unwrap(), model);
+    assert_eq!(kept.sidecars[0].path, folder.path().join("sub/w.data"));
+    let written = save("new.onnx", SaveOptions::sidecar(Sidecar::new()));
+    assert_eq!(fs::read(&written.sidecars[0].path).unwrap(), [7; 1024]);
+    assert_eq!(locations(&Model::read(written.model.path).unwrap()), ["new.onnx.data".to_owned()].into());
+}
+
 #[test]
 fn typed_fields_move_out_as_little_endian_bytes() {
     let values: Vec<i64> = (0..8192).map(|i| i - 4000).collect();
