@@ -242,7 +242,12 @@ fn attribute(name: &str, value: Attribute) -> AttributeProto {
     proto
 }
 
-fn value_info(name: &str, element_type: ElementType, dims: impl IntoIterator<Item = Dim>) -> ValueInfoProto {
+/// The record of a value's type.
+pub(crate) fn value_info(
+    name: &str,
+    element_type: ElementType,
+    dims: impl IntoIterator<Item = Dim>,
+) -> ValueInfoProto {
     let dim = |dim: Dim| tensor_shape_proto::Dimension {
         value: match dim {
             Dim::Static(size) => {
