@@ -14,6 +14,10 @@ pub struct Node<'m> {
 }
 
 impl<'m> Node<'m> {
+    pub(crate) fn new(proto: &'m NodeProto) -> Self {
+        Self { proto }
+    }
+
     /// The operator, such as `Conv`.
     pub fn op_type(self) -> &'m str {
         self.proto.op_type.as_deref().unwrap_or_default()
@@ -120,7 +124,7 @@ impl Model {
     }
 
     /// The main graph and every sub-graph.
-    fn graphs(&self) -> Vec<&GraphProto> {
+    pub(crate) fn graphs(&self) -> Vec<&GraphProto> {
         let mut graphs = vec![self.graph()];
         for node in self.nodes() {
             graphs.extend(node.proto.attribute.iter().flat_map(sub_graphs));

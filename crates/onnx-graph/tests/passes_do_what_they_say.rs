@@ -304,7 +304,7 @@ fn heads(count: usize, tokens: u64, keys: u64, by_convolution: bool) -> Model {
     let mut results = Vec::new();
     for head in 0..count {
         let name = |part: &str| format!("{part}{head}");
-        let mut layer = |graph: GraphBuilder, part: &str, source: &str| {
+        let layer = |graph: GraphBuilder, part: &str, source: &str| {
             let [w, b, product, sum] = ["w", "b", "p", "s"].map(|kind| name(&format!("{part}_{kind}")));
             if !by_convolution {
                 return graph
