@@ -114,6 +114,33 @@ pub struct Fp16Report {
     pub bytes_after: u64,
 }
 
+impl fmt::Display for Fp16Report {
+    /// A line or two, without the names of the tensors that stay.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            nodes_before, nodes_after, casts_added, tensors_converted, bytes_before, bytes_after, ..
+        } = self;
+        if self.already {
+            return f.write_str("the model is in half precision already");
+        }
+        write!(
+            f,
+            "{tensors_converted} tensors in half precision, {} stay; {casts_added} casts added, {nodes_before} -> \
+             {nodes_after} nodes; {bytes_before} -> {bytes_after} bytes of weights",
+            self.kept.len()
+        )?;
+        match (self.clamped, self.raised) {
+            (0, 0) => Ok(()),
+            (large, small) => {
+                write!(
+                    f,
+                    "; {large} numbers were too large and {small} too small, and were brought to the ends"
+                )
+            }
+        }
+    }
+}
+
 /// An initializer that stays in float32.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
