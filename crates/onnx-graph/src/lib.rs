@@ -4,6 +4,7 @@ pub mod external_data;
 
 mod builder;
 mod cut;
+mod describe;
 mod element_type;
 mod error;
 mod model;
@@ -19,11 +20,14 @@ mod walk;
 mod weights;
 
 pub use builder::{Attribute, GraphBuilder, Weight};
+pub use describe::{
+    Description, FunctionDescription, NodeCounts, OperatorCount, OutputDescription, Sidecar, TensorCount,
+};
 pub use element_type::{ElementType, PrecisionClass};
 pub use error::{Error, ExternalDataRule, Result};
 pub use model::{Model, OpsetImport, ReadLimits};
 pub use nodes::Node;
 pub use port::{Dim, Port, Shape, write_shape};
-pub use types::{Contradiction, Types, ValueType};
+pub use types::{Contradiction, Macs, NodeMacs, Types, ValueType};
 pub use walk::Dependences;
 pub use weights::Weights;
