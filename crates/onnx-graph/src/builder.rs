@@ -1,7 +1,7 @@
 use buffa::MessageField;
 
 use crate::{
-    Dim, ElementType, Model,
+    Dim, ElementType, Model, Shape,
     proto::{
         AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, StringStringEntryProto,
         TensorProto, TensorShapeProto, TypeProto, ValueInfoProto, tensor_shape_proto, type_proto,
@@ -119,7 +119,7 @@ impl GraphBuilder {
         element_type: ElementType,
         dims: impl IntoIterator<Item = Dim>,
     ) -> Self {
-        self.graph.input.push(value_info(name, element_type, dims));
+        self.graph.input.push(value_info(name, element_type, Some(dims.into_iter().collect())));
         self
     }
 
@@ -131,7 +131,7 @@ impl GraphBuilder {
         element_type: ElementType,
         dims: impl IntoIterator<Item = Dim>,
     ) -> Self {
-        self.graph.output.push(value_info(name, element_type, dims));
+        self.graph.output.push(value_info(name, element_type, Some(dims.into_iter().collect())));
         self
     }
 
@@ -150,7 +150,7 @@ impl GraphBuilder {
         element_type: ElementType,
         dims: impl IntoIterator<Item = Dim>,
     ) -> Self {
-        self.graph.value_info.push(value_info(name, element_type, dims));
+        self.graph.value_info.push(value_info(name, element_type, Some(dims.into_iter().collect())));
         self
     }
 
@@ -242,7 +242,7 @@ fn attribute(name: &str, value: Attribute) -> AttributeProto {
     proto
 }
 
-fn value_info(name: &str, element_type: ElementType, dims: impl IntoIterator<Item = Dim>) -> ValueInfoProto {
+pub(crate) fn value_info(name: &str, element_type: ElementType, shape: Shape) -> ValueInfoProto {
     let dim = |dim: Dim| tensor_shape_proto::Dimension {
         value: match dim {
             Dim::Static(size) => {
@@ -254,10 +254,11 @@ fn value_info(name: &str, element_type: ElementType, dims: impl IntoIterator<Ite
         },
         ..Default::default()
     };
-    let shape = TensorShapeProto { dim: dims.into_iter().map(dim).collect(), ..Default::default() };
+    let shape =
+        shape.map(|dims| TensorShapeProto { dim: dims.into_iter().map(dim).collect(), ..Default::default() });
     let tensor = type_proto::Tensor {
         elem_type: Some(element_type.to_onnx()),
-        shape: MessageField::some(shape),
+        shape: shape.map_or_else(MessageField::none, MessageField::some),
         ..Default::default()
     };
     let value = Some(type_proto::Value::TensorType(Box::new(tensor)));

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-/// What can go wrong while a model is read, checked, walked or cut.
+/// What can go wrong while a model is read, checked, walked, cut or saved.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -99,6 +99,60 @@ pub enum Error {
     NoFolder {
         /// The tensor's name.
         tensor: String,
+    },
+    /// There is no pass of this name.
+    #[error("there is no pass `{name}`; there are: {}", crate::Pass::ALL.iter().map(|pass| pass.name()).collect::<Vec<_>>().join(", "))]
+    UnknownPass {
+        /// The name asked for.
+        name: String,
+    },
+    /// A file could not be written. What was there before is still there.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// With its weights inside, the model would be larger than a protobuf may be.
+    #[error(
+        "{} would hold {needed} bytes of weights, and a protobuf ends at {limit}: save it with a sidecar",
+        path.display()
+    )]
+    TooLargeInline {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// Bytes of the tensors that would come in from sidecars.
+        needed: u64,
+        /// Bytes that a protobuf may have.
+        limit: u64,
+    },
+    /// A model that keeps its sidecars was to be saved into another folder than theirs, where it would not find them.
+    #[error(
+        "tensor `{tensor}` lies in a sidecar in {}, out of reach of a model in {}: save it with a sidecar of its \
+         own, or inline",
+        from.display(),
+        to.display()
+    )]
+    SidecarOutOfReach {
+        /// The tensor's name (empty for a nameless attribute tensor).
+        tensor: String,
+        /// Folder of the sidecars.
+        from: PathBuf,
+        /// Folder of the model.
+        to: PathBuf,
+    },
+    /// A sidecar cannot be written as the options say.
+    #[error("no sidecar can be written: {reason}")]
+    SidecarOption {
+        /// Which option, and what it may be.
+        reason: String,
+    },
+    /// Another file has the sidecar's name. It is not replaced: a model may be using it.
+    #[error("{} is there already, with other bytes: choose another name for the sidecar", path.display())]
+    SidecarTaken {
+        /// The file.
+        path: PathBuf,
     },
     /// The model could not be encoded.
     #[error("cannot encode the model: {reason}")]

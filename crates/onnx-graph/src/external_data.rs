@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     fs::{self, File},
-    io::{Read, Seek, SeekFrom},
+    io::{Read, Seek, SeekFrom, Take},
     path::{Component, Path, PathBuf},
 };
 
@@ -63,26 +63,12 @@ pub fn verify_model(model: &Model, graph: &Path, root: &Path) -> Result<Vec<Path
         |path: &Path| fs::canonicalize(path).map_err(|source| Error::Io { path: path.to_owned(), source });
     let (real_root, real_graph) = (canonical(root)?, canonical(graph)?);
     let folder = graph.parent().unwrap_or(Path::new(""));
+    let roots: Vec<&Path> = [real_root.as_path()].into_iter().chain(real_graph.parent()).collect();
     let mut sidecars = Vec::new();
     let mut seen = HashSet::new();
     for entry in list(model, graph)? {
         let fail = |rule| error(graph, &entry.tensor, &entry.location, rule);
-        let path =
-            fs::canonicalize(folder.join(&entry.location)).map_err(|_| fail(ExternalDataRule::Missing))?;
-        let beside_graph = real_graph.parent().is_some_and(|folder| path.starts_with(folder));
-        if !path.starts_with(&real_root) && !beside_graph {
-            return Err(fail(ExternalDataRule::Escapes));
-        }
-        if path == real_graph {
-            return Err(fail(ExternalDataRule::IsTheModel));
-        }
-        let file = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
-        let bytes = file.ok_or_else(|| fail(ExternalDataRule::Missing))?.len();
-        let end = entry.offset.checked_add(entry.length);
-        if end.is_none_or(|end| end > bytes) {
-            let end = end.unwrap_or(u64::MAX);
-            return Err(fail(ExternalDataRule::TooShort { offset: entry.offset, end, file: bytes }));
-        }
+        let path = locate(&entry, folder, &roots, Some(&real_graph)).map_err(fail)?;
         if seen.insert(path.clone()) {
             sidecars.push(path);
         }
@@ -90,24 +76,73 @@ pub fn verify_model(model: &Model, graph: &Path, root: &Path) -> Result<Vec<Path
     Ok(sidecars)
 }
 
+/// The real path of a tensor's sidecar: a regular file below one of `roots`, other than the model itself, and long enough.
+pub(crate) fn locate(
+    entry: &ExternalTensor,
+    folder: &Path,
+    roots: &[&Path],
+    model: Option<&Path>,
+) -> Result<PathBuf, ExternalDataRule> {
+    let path = fs::canonicalize(folder.join(&entry.location)).map_err(|_| ExternalDataRule::Missing)?;
+    if !roots.iter().any(|root| path.starts_with(root)) {
+        return Err(ExternalDataRule::Escapes);
+    }
+    if model == Some(path.as_path()) {
+        return Err(ExternalDataRule::IsTheModel);
+    }
+    let file = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
+    let bytes = file.ok_or(ExternalDataRule::Missing)?.len();
+    let end = entry.offset.checked_add(entry.length);
+    if end.is_none_or(|end| end > bytes) {
+        let end = end.unwrap_or(u64::MAX);
+        return Err(ExternalDataRule::TooShort { offset: entry.offset, end, file: bytes });
+    }
+    Ok(path)
+}
+
 /// The bytes of one external tensor of a model in `folder`. No more is read than its dims need, nor than the file holds.
 pub(crate) fn read(tensor: &TensorProto, folder: &Path) -> Result<Vec<u8>> {
-    let entry = read_entry(tensor, folder)?;
-    let path = folder.join(&entry.location);
-    let io = |source| Error::Io { path: path.clone(), source };
-    let mut file = File::open(&path).map_err(io)?;
-    file.seek(SeekFrom::Start(entry.offset)).map_err(io)?;
+    let (mut file, path, _) = open(tensor, folder)?;
     let mut bytes = Vec::new();
-    file.take(entry.length).read_to_end(&mut bytes).map_err(io)?;
+    file.read_to_end(&mut bytes).map_err(|source| Error::Io { path, source })?;
     Ok(bytes)
 }
 
-fn error(graph: &Path, tensor: &str, location: &str, rule: ExternalDataRule) -> Error {
+/// [`read`] in pieces of 64 KiB and a last one; a file that is too short is an error.
+pub(crate) fn stream(tensor: &TensorProto, folder: &Path, next: &mut dyn FnMut(&[u8])) -> Result<()> {
+    let (mut file, path, length) = open(tensor, folder)?;
+    let mut piece = vec![0; 1 << 16];
+    let mut left = length;
+    while left > 0 {
+        let size = usize::try_from(left).map_or(piece.len(), |left| left.min(piece.len()));
+        let piece = piece.get_mut(..size).unwrap_or_default();
+        file.read_exact(piece).map_err(|source| Error::Io { path: path.clone(), source })?;
+        next(piece);
+        left -= size as u64;
+    }
+    Ok(())
+}
+
+/// A tensor's sidecar at the tensor's place, its path, and the tensor's length.
+fn open(tensor: &TensorProto, folder: &Path) -> Result<(Take<File>, PathBuf, u64)> {
+    let entry = read_entry(tensor, folder)?;
+    let path = folder.join(&entry.location);
+    let io = |source| Error::Io { path: path.clone(), source };
+    // Before opening: opening a pipe waits for a writer.
+    if !fs::metadata(&path).map_err(io)?.is_file() {
+        return Err(error(folder, tensor_name(tensor), &entry.location, ExternalDataRule::Missing));
+    }
+    let mut file = File::open(&path).map_err(io)?;
+    file.seek(SeekFrom::Start(entry.offset)).map_err(io)?;
+    Ok((file.take(entry.length), path, entry.length))
+}
+
+pub(crate) fn error(graph: &Path, tensor: &str, location: &str, rule: ExternalDataRule) -> Error {
     let (tensor, location) = (tensor.to_owned(), location.to_owned());
     Error::ExternalData { graph: graph.to_owned(), tensor, location, rule }
 }
 
-fn read_entry(tensor: &TensorProto, graph: &Path) -> Result<ExternalTensor> {
+pub(crate) fn read_entry(tensor: &TensorProto, graph: &Path) -> Result<ExternalTensor> {
     let (mut location, mut written, mut offset, mut length) = (String::new(), String::new(), None, None);
     let mut repeated = None;
     let mut seen = HashSet::new();
@@ -153,7 +188,7 @@ fn read_entry(tensor: &TensorProto, graph: &Path) -> Result<ExternalTensor> {
 }
 
 /// True for a relative path of plain components, without drives, streams or NUL, on every operating system alike.
-fn stays_below(location: &str) -> bool {
+pub(crate) fn stays_below(location: &str) -> bool {
     !location.contains([':', '\0'])
         && Path::new(location).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir))
 }

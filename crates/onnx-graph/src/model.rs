@@ -170,6 +170,11 @@ impl Model {
         Self { proto }
     }
 
+    /// The same model around another main graph.
+    pub(crate) fn with_graph(&self, graph: GraphProto) -> Self {
+        Self { proto: ModelProto { graph: buffa::MessageField::some(graph), ..self.proto.clone() } }
+    }
+
     pub(crate) fn graph(&self) -> &GraphProto {
         // `decode` refuses a model without a graph; an unset field reads as an empty graph.
         &self.proto.graph

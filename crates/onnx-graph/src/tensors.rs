@@ -65,6 +65,64 @@ fn in_sparse<'m>(
     [&sparse.values, &sparse.indices].into_iter().filter_map(|t| t.as_option()).try_for_each(visit)
 }
 
+/// What a tensor is to the one that visits it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A dense tensor, or the values of a sparse one.
+    Values,
+    /// Where the values of a sparse tensor are.
+    Indices,
+}
+
+type VisitMut<'v> = dyn FnMut(&mut TensorProto, Role) -> Result<()> + 'v;
+
+/// [`for_each`] with tensors that can be changed, in the same order.
+pub(crate) fn for_each_mut(model: &mut ModelProto, visit: &mut VisitMut<'_>) -> Result<()> {
+    if let Some(graph) = model.graph.as_option_mut() {
+        in_graph_mut(graph, visit)?;
+    }
+    for function in &mut model.functions {
+        in_nodes_mut(&mut function.node, visit)?;
+        in_attributes_mut(&mut function.attribute_proto, visit)?;
+    }
+    for training in &mut model.training_info {
+        let graphs = [&mut training.initialization, &mut training.algorithm];
+        for graph in graphs.into_iter().filter_map(|g| g.as_option_mut()) {
+            in_graph_mut(graph, visit)?;
+        }
+    }
+    Ok(())
+}
+
+fn in_graph_mut(graph: &mut GraphProto, visit: &mut VisitMut<'_>) -> Result<()> {
+    graph.initializer.iter_mut().try_for_each(|tensor| visit(tensor, Role::Values))?;
+    graph.sparse_initializer.iter_mut().try_for_each(|sparse| in_sparse_mut(sparse, visit))?;
+    in_nodes_mut(&mut graph.node, visit)
+}
+
+fn in_nodes_mut(nodes: &mut [NodeProto], visit: &mut VisitMut<'_>) -> Result<()> {
+    nodes.iter_mut().try_for_each(|node| in_attributes_mut(&mut node.attribute, visit))
+}
+
+fn in_attributes_mut(attributes: &mut [AttributeProto], visit: &mut VisitMut<'_>) -> Result<()> {
+    for attribute in attributes {
+        for tensor in attribute.t.as_option_mut().into_iter().chain(&mut attribute.tensors) {
+            visit(tensor, Role::Values)?;
+        }
+        let sparse = attribute.sparse_tensor.as_option_mut().into_iter().chain(&mut attribute.sparse_tensors);
+        sparse.into_iter().try_for_each(|sparse| in_sparse_mut(sparse, visit))?;
+        for graph in attribute.g.as_option_mut().into_iter().chain(&mut attribute.graphs) {
+            in_graph_mut(graph, visit)?;
+        }
+    }
+    Ok(())
+}
+
+fn in_sparse_mut(sparse: &mut SparseTensorProto, visit: &mut VisitMut<'_>) -> Result<()> {
+    sparse.values.as_option_mut().map_or(Ok(()), |tensor| visit(tensor, Role::Values))?;
+    sparse.indices.as_option_mut().map_or(Ok(()), |tensor| visit(tensor, Role::Indices))
+}
+
 /// The graphs held by one attribute.
 pub(crate) fn sub_graphs(attribute: &AttributeProto) -> impl Iterator<Item = &GraphProto> {
     attribute.g.as_option().into_iter().chain(&attribute.graphs)

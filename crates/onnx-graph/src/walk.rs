@@ -77,6 +77,38 @@ impl<'m> Dependences<'m> {
         Ok(found)
     }
 
+    /// The values that are computed from `value`, directly or through others, sorted by name.
+    ///
+    /// Fails with [`Error::UnknownValue`] for a name that the graph does not have.
+    pub fn values_from(&self, value: &str) -> Result<BTreeSet<&'m str>> {
+        let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (node, needs) in self.needs.iter().enumerate() {
+            needs.iter().for_each(|need| readers.entry(need).or_default().push(node));
+        }
+        let mut found = BTreeSet::new();
+        let mut waiting = vec![self.known(value)?];
+        while let Some(value) = waiting.pop() {
+            // A node that reads two of the values is met twice and passed once.
+            for node in readers.remove(value).unwrap_or_default() {
+                let outputs = self.nodes[node].output.iter().map(String::as_str).filter(|o| !o.is_empty());
+                waiting.extend(outputs.filter(|output| found.insert(*output)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The values that `value` is computed from, directly or through others, inputs and initializers included, sorted
+    /// by name.
+    ///
+    /// Fails with [`Error::UnknownValue`] for a name that the graph does not have, and with [`Error::Cycle`].
+    pub fn values_behind(&self, value: &str) -> Result<BTreeSet<&'m str>> {
+        let reach = self.reach(&[value], &HashSet::new())?;
+        let mut found: BTreeSet<&str> = reach.inputs.iter().chain(&reach.initializers).copied().collect();
+        found.extend(reach.nodes.iter().flat_map(|&node| self.needs[node].iter().copied()));
+        found.remove(value);
+        Ok(found)
+    }
+
     /// Walks back from `outputs`, not past the values in `stop`.
     pub(crate) fn reach(&self, outputs: &[&str], stop: &HashSet<&str>) -> Result<Reach<'m>> {
         let mut reach = Reach::default();

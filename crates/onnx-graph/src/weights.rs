@@ -1,4 +1,7 @@
-use std::{borrow::Cow, path::PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use crate::{ElementType, Error, Result, external_data, model::tensor_name, proto::TensorProto};
 
@@ -22,6 +25,11 @@ impl Weights {
         Self::default()
     }
 
+    /// The folder that locations are relative to.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
     /// The tensor's elements in row-major order, each in little-endian bytes, exactly as many as dims and type need.
     ///
     /// Fails with [`Error::Tensor`] where the model holds more or fewer, with [`Error::ExternalData`] and
@@ -43,6 +51,20 @@ impl Weights {
         }
         let reason = format!("it has {} bytes where dims and type need {expected}", bytes.len());
         Err(Error::Tensor { tensor: tensor_name(tensor).to_owned(), reason })
+    }
+
+    /// Hands over the same bytes piece by piece, all but the last a multiple of 16 long: of a sidecar, no more than a piece is
+    /// in memory.
+    pub(crate) fn stream(&self, tensor: &TensorProto, next: &mut dyn FnMut(&[u8])) -> Result<()> {
+        match &self.folder {
+            Some(folder) if tensor.data_location == Some(external_data::EXTERNAL) => {
+                external_data::stream(tensor, folder, next)
+            }
+            _ => {
+                next(&self.bytes(tensor)?);
+                Ok(())
+            }
+        }
     }
 
     /// The elements of a tensor of type float32, and no other.

@@ -16,7 +16,7 @@ use crate::{
     tensors::sub_graphs,
 };
 
-use super::{NodeCounts, OperatorCount, Sidecar, TensorCount};
+use super::{NodeCounts, OperatorCount, SidecarDescription, TensorCount};
 
 /// Where a node stands.
 #[derive(Debug, Clone, Copy)]
@@ -143,8 +143,8 @@ pub(super) fn constants(model: &Model) -> Result<Vec<TensorCount>> {
 }
 
 /// The files that the model's tensors lie in, by the model alone and by what is on the disk.
-pub(super) fn sidecars(model: &Model, graph: Option<&Path>) -> Result<Vec<Sidecar>> {
-    let mut sidecars: Vec<Sidecar> = Vec::new();
+pub(super) fn sidecars(model: &Model, graph: Option<&Path>) -> Result<Vec<SidecarDescription>> {
+    let mut sidecars: Vec<SidecarDescription> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for tensor in external_data::list(model, graph.unwrap_or(Path::new("the model")))? {
         let place = *places.entry(tensor.location.clone()).or_insert_with(|| {
@@ -152,7 +152,7 @@ pub(super) fn sidecars(model: &Model, graph: Option<&Path>) -> Result<Vec<Sideca
             let file = path.and_then(|path| path.metadata().ok()).filter(std::fs::Metadata::is_file);
             let file_bytes = file.map(|file| file.len());
             let location = tensor.location.clone();
-            sidecars.push(Sidecar { location, tensors: 0, needed_bytes: 0, file_bytes });
+            sidecars.push(SidecarDescription { location, tensors: 0, needed_bytes: 0, file_bytes });
             sidecars.len() - 1
         });
         let end = tensor.offset.checked_add(tensor.length);

@@ -41,7 +41,7 @@ pub struct Description {
     /// What `Constant` nodes hold, functions' included, in the same way.
     pub constants: Vec<TensorCount>,
     /// The files with weights that the model needs beside it, in the order of their first use.
-    pub sidecars: Vec<Sidecar>,
+    pub sidecars: Vec<SidecarDescription>,
     /// What most of the main graph's weights are kept in (see [`Model::precision`]).
     pub precision: PrecisionClass,
     /// Whether weights are 8-bit integers (see [`Model::is_quantized`]).
@@ -128,7 +128,7 @@ pub struct TensorCount {
 /// A file with tensors of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Sidecar {
+pub struct SidecarDescription {
     /// Where it is, relative to the model's folder.
     pub location: String,
     /// Number of the model's tensors in it.

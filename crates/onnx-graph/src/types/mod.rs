@@ -106,6 +106,11 @@ impl Types {
         &self.contradictions
     }
 
+    /// Says what a value is that a rewrite has made.
+    pub(crate) fn set(&mut self, value: &str, value_type: ValueType) {
+        self.values.insert(value.to_owned(), value_type);
+    }
+
     /// The element type of a value, [`ElementType::Undefined`] where it is not known.
     pub(crate) fn element(&self, value: &str) -> ElementType {
         self.get(value).map_or(ElementType::Undefined, |v| v.element_type)
