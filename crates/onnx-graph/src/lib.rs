@@ -5,6 +5,7 @@ pub mod external_data;
 mod builder;
 mod check;
 mod cut;
+mod describe;
 mod element_type;
 mod error;
 mod fp16;
@@ -25,6 +26,10 @@ mod weights;
 
 pub use builder::{Attribute, GraphBuilder, Weight};
 pub use check::{EngineLimits, Finding, FindingNode, Rule, Severity};
+pub use describe::{
+    Description, FunctionDescription, NodeCounts, OperatorCount, OutputDescription, SidecarDescription,
+    TensorCount,
+};
 pub use element_type::{ElementType, PrecisionClass};
 pub use error::{Error, ExternalDataRule, Result};
 pub use fp16::{Fp16Options, Fp16Report, KeptReason, KeptTensor};
@@ -34,6 +39,6 @@ pub use pass::{Pass, PassReport, PassSet, Rewritten};
 pub use port::{Dim, Port, Shape, write_shape};
 pub use save::{SaveOptions, Saved, SavedFile, Sidecar};
 pub use split::Split;
-pub use types::{Contradiction, Types, ValueType};
+pub use types::{Contradiction, Macs, NodeMacs, Types, ValueType};
 pub use walk::Dependences;
 pub use weights::Weights;

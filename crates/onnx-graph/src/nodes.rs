@@ -56,6 +56,10 @@ impl<'m> Node<'m> {
         std::str::from_utf8(self.attribute(name)?.s.as_ref()?).ok()
     }
 
+    pub(crate) fn attributes(self) -> &'m [AttributeProto] {
+        &self.proto.attribute
+    }
+
     fn attribute(self, name: &str) -> Option<&'m AttributeProto> {
         self.proto.attribute.iter().find(|a| a.name.as_deref() == Some(name))
     }
@@ -136,7 +140,7 @@ impl Model {
 /// Depth is bounded by the decoder.
 fn collect<'m>(nodes: &'m [NodeProto], all: &mut Vec<Node<'m>>) {
     for proto in nodes {
-        all.push(Node { proto });
+        all.push(Node::new(proto));
         for graph in proto.attribute.iter().flat_map(sub_graphs) {
             collect(&graph.node, all);
         }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::print_stdout)] // figures of a run with --nocapture
 
+mod common;
+
 use std::{collections::HashMap, path::Path};
 
 use onnx_graph::{Dim, ElementType::Undefined, Model, Types, ValueType, Weights};
@@ -17,23 +19,6 @@ const DATA_DEPENDENT: [&str; 7] = [
     "If of other shapes",
     "Loop",
 ];
-
-/// Decodes base64, for models written down in JSON.
-fn base64(text: &str) -> Vec<u8> {
-    let digit = |c: u8| match c {
-        b'A'..=b'Z' => c - b'A',
-        b'a'..=b'z' => c - b'a' + 26,
-        b'0'..=b'9' => c - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let digits: Vec<u8> = text.bytes().filter(|c| *c != b'=').map(digit).collect();
-    let bytes = digits.chunks(4).flat_map(|four| {
-        let bits = (0..4).fold(0_u32, |bits, i| bits << 6 | u32::from(four.get(i).copied().unwrap_or(0)));
-        bits.to_be_bytes()[1..four.len()].to_vec()
-    });
-    bytes.collect()
-}
 
 fn sizes(json: &Json) -> Vec<u64> {
     json.as_array().unwrap().iter().map(|size| size.as_u64().unwrap()).collect()
@@ -90,7 +75,7 @@ fn small_graphs_of_every_operator() {
     for case in &cases {
         let name = case["name"].as_str().unwrap();
         let infer = |model: &Json| {
-            let model = Model::from_bytes(base64(model.as_str().unwrap())).unwrap();
+            let model = Model::from_bytes(common::base64(model.as_str().unwrap())).unwrap();
             let types = Types::infer(&model, &Weights::inline()).unwrap();
             assert_eq!(types.contradictions(), [], "{name}");
             types

@@ -125,3 +125,20 @@ pub(crate) fn inlined(model: &onnx_graph::Model, weights: &onnx_graph::Weights) 
     model.save(&path, weights, &onnx_graph::SaveOptions::inline()).unwrap();
     onnx_graph::Model::read(path).unwrap()
 }
+
+/// Decodes base64, for models written down in JSON.
+pub(crate) fn base64(text: &str) -> Vec<u8> {
+    let digit = |c: u8| match c {
+        b'A'..=b'Z' => c - b'A',
+        b'a'..=b'z' => c - b'a' + 26,
+        b'0'..=b'9' => c - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let digits: Vec<u8> = text.bytes().filter(|c| *c != b'=').map(digit).collect();
+    let bytes = digits.chunks(4).flat_map(|four| {
+        let bits = (0..4).fold(0_u32, |bits, i| bits << 6 | u32::from(four.get(i).copied().unwrap_or(0)));
+        bits.to_be_bytes()[1..four.len()].to_vec()
+    });
+    bytes.collect()
+}

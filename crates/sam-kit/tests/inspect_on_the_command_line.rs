@@ -1,0 +1,79 @@
+//! The example `inspect` as a person uses it: a table that fits a terminal, JSON, and one clear line where something is wrong.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use sam_kit::release_assets::sha256_file;
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tiny-sam/tiny-sam-onnx-float")
+}
+
+/// Exit code, standard output and standard error.
+fn inspect(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let beside = std::env::current_exe().unwrap();
+    let examples = beside.parent().unwrap().parent().unwrap().join("examples");
+    let mut command = Command::new(examples.join(format!("inspect{}", std::env::consts::EXE_SUFFIX)));
+    let output = command.args(arguments).output().expect("the example is built with the tests");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_table_that_fits() {
+    let model = fixture().join("TinySamDecoder.onnx");
+    let (code, table, told) = inspect(&[model.to_str().unwrap()]);
+    assert_eq!((code, told.as_str()), (Some(0), ""), "{told}");
+    for line in [
+        "arithmetic  236 MMAC",
+        "  image_embeddings    float32  [1,128,16,16]",
+        "  masks               float32  [1,1,64,64]  from high_res_features1, high_res_features2,",
+        "operators of 355 nodes",
+        "  float32         1.41 MiB     370 k elements in 94 tensors",
+        "  TinySamDecoder.data  1.40 MiB, 38 tensors",
+    ] {
+        assert!(table.lines().any(|found| found == line), "{line} in {table}");
+    }
+    let hash = sha256_file(fixture().join("TinySamDecoder.data")).unwrap();
+    assert!(table.contains(&format!("    SHA-256 {hash}")), "{table}");
+    let wide: Vec<&str> = table.lines().filter(|line| line.chars().count() > 100).collect();
+    assert!(wide.is_empty(), "{wide:?}");
+}
+
+#[test]
+fn json() {
+    let model = fixture().join("TinySamEncoder.onnx");
+    let (code, text, _) = inspect(&[model.to_str().unwrap(), "--json"]);
+    assert_eq!(code, Some(0));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["file"]["sha256"], sha256_file(&model).unwrap());
+    assert_eq!(json["inputs"][0]["shape"], serde_json::json!([1, 3, 256, 256]));
+    assert_eq!(json["outputs"][3]["depends_on"], serde_json::json!(["labels", "unnorm_coords"]));
+    let sidecar = &json["sidecars"][0];
+    assert_eq!(sidecar["sha256"], sha256_file(fixture().join("TinySamEncoder.data")).unwrap());
+    assert_eq!(json["macs"], 613_548_032);
+}
+
+#[test]
+fn without_its_sidecar_and_without_a_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("alone.onnx");
+    std::fs::copy(fixture().join("TinySamEncoder.onnx"), &alone).unwrap();
+    let (code, table, _) = inspect(&[alone.to_str().unwrap()]);
+    assert_eq!(code, Some(0));
+    assert!(table.contains("TinySamEncoder.data  MISSING, "), "{table}");
+    assert!(table.contains("arithmetic  614 MMAC"), "{table}");
+
+    let text = folder.path().join("text.onnx");
+    std::fs::write(&text, "<html>").unwrap();
+    for path in [folder.path().join("nothing.onnx"), text, folder.path().to_owned()] {
+        let (code, table, told) = inspect(&[path.to_str().unwrap()]);
+        assert_eq!((code, table.as_str()), (Some(2), ""));
+        assert!(told.starts_with("error: ") && told.contains(path.to_str().unwrap()), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+    assert_eq!(inspect(&[]).0, Some(2));
+}
