@@ -2,6 +2,7 @@
 
 pub mod external_data;
 
+mod analyze;
 mod builder;
 mod cut;
 mod element_type;
@@ -18,6 +19,7 @@ mod types;
 mod walk;
 mod weights;
 
+pub use analyze::{Part, Parts, parts};
 pub use builder::{Attribute, GraphBuilder, Weight};
 pub use element_type::{ElementType, PrecisionClass};
 pub use error::{Error, ExternalDataRule, Result};
