@@ -19,7 +19,11 @@ mod types;
 mod walk;
 mod weights;
 
-pub use analyze::{Part, Parts, parts};
+pub use analyze::{
+    Analysis, Classification, Component, Coverage, Information, Judgement, Metadata, OperatorRow, Part,
+    PartRow, Parts, Rules, Source, Target, TargetResult, TargetRow, UnassignedNode, Verdict, analyze,
+    analyze_with, parts,
+};
 pub use builder::{Attribute, GraphBuilder, Weight};
 pub use element_type::{ElementType, PrecisionClass};
 pub use error::{Error, ExternalDataRule, Result};

@@ -21,7 +21,10 @@ fn by_name(name: &str) -> Option<Part> {
         let rest = name.split(after).nth(1)?;
         rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     };
-    if name.contains("trunk") && name.contains("patch_embed") || name.contains("/stem/") || name.contains("pos_embed") {
+    if name.contains("trunk") && name.contains("patch_embed")
+        || name.contains("/stem/")
+        || name.contains("pos_embed")
+    {
         return Some(PatchEmbedding);
     }
     if name.contains("trunk/blocks.") || name.contains("trunk.blocks.") {
@@ -96,13 +99,16 @@ fn truth(nodes: &[Node<'_>], plain_positions: bool) -> Vec<Part> {
         }
         let part = by_name(name)?;
         match part {
-            Part::BackboneStage(stage) if plain_positions && name.starts_with("/image_encoder/trunk/Transpose_") => {
+            Part::BackboneStage(stage)
+                if plain_positions && name.starts_with("/image_encoder/trunk/Transpose_") =>
+            {
                 Some(Part::BackboneStage(stage - 1))
             }
             part => Some(part),
         }
     };
-    let value = |name: &str| shifted(name.split("_output_").next().unwrap()).filter(|_| name.starts_with('/'));
+    let value =
+        |name: &str| shifted(name.split("_output_").next().unwrap()).filter(|_| name.starts_with('/'));
     let weight = |name: &str| by_name(name).filter(|_| !name.starts_with('/'));
     let mut found: Vec<Option<Part>> = nodes
         .iter()
@@ -118,7 +124,11 @@ fn truth(nodes: &[Node<'_>], plain_positions: bool) -> Vec<Part> {
             found[at] = user.and_then(|&user| found[user]);
         }
     }
-    found.into_iter().enumerate().map(|(at, part)| part.unwrap_or_else(|| panic!("{:?}", nodes[at].name()))).collect()
+    found
+        .into_iter()
+        .enumerate()
+        .map(|(at, part)| part.unwrap_or_else(|| panic!("{:?}", nodes[at].name())))
+        .collect()
 }
 
 #[test]
@@ -128,7 +138,9 @@ fn full_size_networks() {
     let mut graphs: Vec<PathBuf> = Vec::new();
     for folder in std::fs::read_dir(root).unwrap() {
         let folder = folder.unwrap().path();
-        graphs.extend(["encoder.onnx", "decoder.onnx"].map(|g| folder.join(g)).into_iter().filter(|g| g.is_file()));
+        graphs.extend(
+            ["encoder.onnx", "decoder.onnx"].map(|g| folder.join(g)).into_iter().filter(|g| g.is_file()),
+        );
     }
     graphs.sort();
     assert!(!graphs.is_empty());

@@ -49,7 +49,9 @@ impl<'m> Flow<'m> {
             }
             of.sort_unstable();
             of.dedup();
-            of.iter().for_each(|&source| users[source].push(index));
+            for &source in &of {
+                users[source].push(index);
+            }
             sources.push(of);
         }
         let order = order(&sources, &users);

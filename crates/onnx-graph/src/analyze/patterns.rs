@@ -49,7 +49,8 @@ fn layer_normalization(flow: &Flow<'_>, types: &Types, div: usize) -> Option<Fou
     let deviation = flow.source(div, 0).filter(|&n| flow.op(n) == "Sub")?;
     let root = flow.source(div, 1).filter(|&n| flow.op(n) == "Sqrt")?;
     let sum = flow.source(root, 0).filter(|&n| flow.op(n) == "Add")?;
-    let variance = [0, 1].into_iter().filter_map(|at| flow.source(sum, at)).find(|&n| flow.op(n) == "ReduceMean")?;
+    let variance =
+        [0, 1].into_iter().filter_map(|at| flow.source(sum, at)).find(|&n| flow.op(n) == "ReduceMean")?;
     let square = flow.source(variance, 0).filter(|&n| matches!(flow.op(n), "Pow" | "Mul"))?;
     let mean = flow.source(deviation, 1).filter(|&n| flow.op(n) == "ReduceMean")?;
     if flow.source(square, 0) != Some(deviation) || flow.input(mean, 0) != flow.input(deviation, 0) {
@@ -65,7 +66,9 @@ fn layer_normalization(flow: &Flow<'_>, types: &Types, div: usize) -> Option<Fou
     }
     let mut last = div;
     for op in ["Mul", "Add"] {
-        let by_weight = |&n: &usize| flow.op(n) == op && (0..2).any(|at| flow.input(n, at).is_some_and(|v| flow.is_weight(v)));
+        let by_weight = |&n: &usize| {
+            flow.op(n) == op && (0..2).any(|at| flow.input(n, at).is_some_and(|v| flow.is_weight(v)))
+        };
         match flow.only_user(last).filter(by_weight) {
             Some(next) => last = next,
             None => break,

@@ -28,9 +28,8 @@ impl Sorter<'_, '_> {
             self.assign(Part::TransformerLayer(number), |this, node| this.is_free(node) && layer[node]);
             transformer = layer;
         }
-        let last = attention.iter().filter(|(node, direction)| *direction == Direction::ToImage && !transformer[*node]);
-        let last_norms: Vec<usize> = last.filter_map(|(node, _)| self.norm_after(*node)).collect();
-        if let Some(&norm) = last_norms.first() {
+        let mut last = attention.iter().filter(|(node, to)| *to == Direction::ToImage && !transformer[*node]);
+        if let Some(norm) = last.next().and_then(|(node, _)| self.norm_after(*node)) {
             let attention = flow.ancestors([norm]);
             self.assign(Part::FinalAttention, |this, node| this.is_free(node) && attention[node]);
             transformer.iter_mut().zip(&attention).for_each(|(mark, other)| *mark |= *other);
@@ -50,18 +49,19 @@ impl Sorter<'_, '_> {
             if self.of[node].is_some() || !self.needs[node].has(roles::OTHER | roles::PROMPT) {
                 continue;
             }
-            let fused = matches!(
-                self.flow.nodes[node].op_type.as_deref(),
-                Some("Attention" | "MultiHeadAttention")
-            );
+            let fused =
+                matches!(self.flow.nodes[node].op_type.as_deref(), Some("Attention" | "MultiHeadAttention"));
             let lengths = if fused {
                 let of = |at| {
                     let sizes = self.types.sizes(self.flow.input(node, at)?)?;
                     sizes.len().checked_sub(2).map(|at| sizes[at])
                 };
                 // The first input alone: queries, keys and values are made of it by weights.
-                of(0).map(|queries| (queries, of(1).filter(|_| self.flow.source(node, 1).is_some()).unwrap_or(queries)))
-            } else if self.flow.op(node) == "Softmax" && patterns::attention_around(self.flow, node).is_some() {
+                of(0).map(|queries| {
+                    (queries, of(1).filter(|_| self.flow.source(node, 1).is_some()).unwrap_or(queries))
+                })
+            } else if self.flow.op(node) == "Softmax" && patterns::attention_around(self.flow, node).is_some()
+            {
                 self.flow.output(node).and_then(|v| self.types.sizes(v)).and_then(|sizes| match sizes[..] {
                     [.., queries, keys] => Some((queries, keys)),
                     _ => None,
@@ -159,11 +159,13 @@ impl Sorter<'_, '_> {
         let object = flow.ancestors(objects);
         let pointer = flow.ancestors(pointers);
         let free = |this: &Self, node: usize| this.is_free(node) && !transformer[node];
-        let heads = |node: usize| [token_side[node], quality[node], object[node]].iter().filter(|on| **on).count();
+        let heads =
+            |node: usize| [token_side[node], quality[node], object[node]].iter().filter(|on| **on).count();
         self.assign(Part::Upscaler, |this, node| free(this, node) && upscaler[node] && heads(node) == 0);
         self.assign(Part::Glue, |this, node| free(this, node) && !behind[node] && heads(node) > 1);
         self.assign(Part::MaskHeads, |this, node| {
-            free(this, node) && (token_side[node] || (behind[node] && !quality[node] && !object[node] && !pointer[node]))
+            free(this, node)
+                && (token_side[node] || (behind[node] && !quality[node] && !object[node] && !pointer[node]))
         });
         self.assign(Part::QualityHead, |this, node| free(this, node) && quality[node] && !behind[node]);
         self.assign(Part::ObjectScoreHead, |this, node| free(this, node) && object[node] && !behind[node]);
@@ -174,11 +176,18 @@ impl Sorter<'_, '_> {
 
     /// Masks that the product gives, and the width of the tokens they are made of.
     fn rows(&self, product: usize, token_side: &[bool]) -> Option<(u64, u64)> {
-        let side = (0..2).find(|&at| self.flow.source(product, at).is_some_and(|source| token_side[source]))?;
+        let side =
+            (0..2).find(|&at| self.flow.source(product, at).is_some_and(|source| token_side[source]))?;
         let sizes = self.types.sizes(self.flow.input(product, side)?)?;
-        let rows = sizes.get(if side == 0 { sizes.len().checked_sub(2)? } else { sizes.len().checked_sub(1)? })?;
+        let rows =
+            sizes.get(if side == 0 { sizes.len().checked_sub(2)? } else { sizes.len().checked_sub(1)? })?;
         // Of the first product with a weight on that side: the width of what it takes.
-        let first = self.flow.order.iter().copied().find(|&n| token_side[n] && self.of[n].is_none() && self.is_weighted(n))?;
+        let first = self
+            .flow
+            .order
+            .iter()
+            .copied()
+            .find(|&n| token_side[n] && self.of[n].is_none() && self.is_weighted(n))?;
         let width = *self.types.sizes(self.flow.input(first, 0)?)?.last()?;
         Some((*rows, width))
     }

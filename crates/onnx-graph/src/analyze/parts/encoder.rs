@@ -1,11 +1,13 @@
 //! The image encoder: normalisation, patch embedding, stages of the backbone, neck.
 
+use std::collections::HashSet;
+
 use super::{Part, Sorter, roles};
 
 /// More features than any such network hands to its neck.
 const MAX_STAGES: usize = 8;
-/// Nodes looked at on the way from one operand of an Add back to the other.
-const MAX_STEPS: usize = 4096;
+/// Steps taken in all on the ways from one operand of an Add back to the other.
+const MAX_STEPS: usize = 1_000_000;
 
 impl Sorter<'_, '_> {
     /// What depends on the image alone.
@@ -14,11 +16,12 @@ impl Sorter<'_, '_> {
         let on_image = |this: &Self, node: usize| this.needs[node] == roles::IMAGE;
         let image: Vec<usize> = flow.order.iter().copied().filter(|&node| on_image(self, node)).collect();
         let Some(first) = image.iter().copied().find(|&node| self.is_weighted(node)) else { return };
-        let residuals: Vec<(usize, usize)> = image
-            .iter()
-            .filter_map(|&node| Some((node, self.residual(node)?)))
-            .collect();
-        let (Some(&(_, entry)), Some(&(last, _))) = (residuals.first(), residuals.last()) else { return };
+        let mut budget = MAX_STEPS;
+        let Some(entry) = image.iter().find_map(|&node| self.residual(node, &mut budget)) else { return };
+        let Some(last) = image.iter().copied().rfind(|&node| self.residual(node, &mut budget).is_some())
+        else {
+            return;
+        };
 
         let before = flow.ancestors(flow.sources[first].iter().copied());
         self.assign(Part::Normalisation, |this, node| on_image(this, node) && before[node]);
@@ -27,14 +30,8 @@ impl Sorter<'_, '_> {
 
         // The neck starts with the first weights behind the last block.
         let deepest = self.first_after(last, |node| on_image(self, node) && self.is_weighted(node));
-        let mut backbone = vec![false; self.of.len()];
-        match deepest.as_slice() {
-            [] => backbone = flow.ancestors([last]),
-            found => {
-                let behind = flow.ancestors(found.iter().flat_map(|&node| flow.sources[node].iter().copied()));
-                backbone.iter_mut().zip(behind).for_each(|(mark, behind)| *mark = behind);
-            }
-        }
+        let ends: Vec<usize> = deepest.iter().flat_map(|&node| flow.sources[node].iter().copied()).collect();
+        let backbone = flow.ancestors(if ends.is_empty() { vec![last] } else { ends });
         let stages = self.stages(&image, &backbone, &deepest);
         for (number, stage) in (1..).zip(&stages) {
             self.assign(Part::BackboneStage(number), |this, node| on_image(this, node) && stage[node]);
@@ -66,15 +63,16 @@ impl Sorter<'_, '_> {
     }
 
     /// Where an Add joins a value with what weights made of that same value: the node that gave it.
-    pub(super) fn residual(&self, add: usize) -> Option<usize> {
+    fn residual(&self, add: usize, budget: &mut usize) -> Option<usize> {
         if self.flow.op(add) != "Add" {
             return None;
         }
         let (a, b) = (self.flow.source(add, 0)?, self.flow.source(add, 1)?);
         let (skip, other) = if self.flow.place[a] < self.flow.place[b] { (a, b) } else { (b, a) };
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         let mut waiting = vec![(other, self.is_weighted(other))];
         while let Some((node, weighted)) = waiting.pop() {
+            *budget = budget.checked_sub(1)?;
             for &source in &self.flow.sources[node] {
                 if source == skip && weighted {
                     return Some(skip);
@@ -83,9 +81,6 @@ impl Sorter<'_, '_> {
                 if self.flow.place[source] > self.flow.place[skip] && seen.insert(next) {
                     waiting.push(next);
                 }
-            }
-            if seen.len() > MAX_STEPS {
-                return None;
             }
         }
         None

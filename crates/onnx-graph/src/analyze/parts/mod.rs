@@ -4,7 +4,10 @@ mod decoder;
 mod encoder;
 mod roles;
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+};
 
 use serde::Serialize;
 
@@ -14,6 +17,9 @@ use super::{
     patterns::{self, Found, Kind},
 };
 use crate::{Model, Types, model::port_name};
+
+/// Nodes between the end of one part and the start of the next: no network has as many.
+const FAR: usize = 4096;
 
 /// A part of a promptable segmentation network (SAM, SAM 2, EdgeTAM and their kind).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -149,7 +155,9 @@ impl<'f, 'm> Sorter<'f, 'm> {
         let mut needs = vec![Roles::default(); flow.nodes.len()];
         for input in flow.inputs() {
             let role = roles::of(types, input);
-            flow.readers(input).iter().for_each(|&node| needs[node] |= role);
+            for &node in flow.readers(input) {
+                needs[node] |= role;
+            }
         }
         for &node in &flow.order {
             needs[node] = flow.sources[node].iter().fold(needs[node], |all, &source| all | needs[source]);
@@ -164,8 +172,11 @@ impl<'f, 'm> Sorter<'f, 'm> {
 
     /// Gives a part to the nodes for which `belongs` holds and that have none yet.
     fn assign(&mut self, part: Part, belongs: impl Fn(&Self, usize) -> bool) {
-        let free: Vec<usize> = (0..self.of.len()).filter(|&n| self.of[n].is_none() && belongs(self, n)).collect();
-        free.into_iter().for_each(|node| self.of[node] = Some(part));
+        let free: Vec<usize> =
+            (0..self.of.len()).filter(|&n| self.of[n].is_none() && belongs(self, n)).collect();
+        for node in free {
+            self.of[node] = Some(part);
+        }
     }
 
     /// What depends on prompts alone.
@@ -191,7 +202,8 @@ impl<'f, 'm> Sorter<'f, 'm> {
             }
             let mut used_by = self.flow.users[node].iter().map(|&user| self.of[user]);
             let first = used_by.next().flatten();
-            self.of[node] = first.map(|part| if used_by.all(|of| of == Some(part)) { part } else { Part::Glue });
+            self.of[node] =
+                first.map(|part| if used_by.all(|of| of == Some(part)) { part } else { Part::Glue });
         }
     }
 
@@ -212,14 +224,14 @@ impl<'f, 'm> Sorter<'f, 'm> {
         }
     }
 
-    /// The nodes without a part that lie downstream of `from`, up to and including the first for which `stop` holds on each
-    /// path; those that stopped, in the graph's order.
+    /// The first nodes downstream of `from` for which `stop` holds, on each path, in the graph's order; none where they are
+    /// far away.
     fn first_after(&self, from: usize, stop: impl Fn(usize) -> bool) -> Vec<usize> {
-        let mut seen = vec![false; self.of.len()];
+        let mut seen = HashSet::new();
         let mut found = Vec::new();
         let mut waiting = self.flow.users[from].clone();
-        while let Some(node) = waiting.pop() {
-            if std::mem::replace(&mut seen[node], true) {
+        while let Some(node) = waiting.pop().filter(|_| seen.len() < FAR) {
+            if !seen.insert(node) {
                 continue;
             }
             if stop(node) {

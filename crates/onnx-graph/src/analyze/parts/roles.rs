@@ -51,17 +51,15 @@ pub(super) fn of(types: &Types, input: &str) -> Roles {
     let Some(value) = types.get(input) else { return OTHER };
     let Some(dims) = &value.shape else { return OTHER };
     let sizes: Vec<Option<u64>> = dims.iter().map(crate::Dim::size).collect();
+    let per_point = value.element_type.is_integer() && sizes.len() == 3;
     match sizes[..] {
-        // Coordinates of points, corners of boxes.
-        [.., Some(2)] if sizes.len() >= 3 => PROMPT,
-        [_, _, Some(4)] => PROMPT,
+        // Coordinates of points, corners of boxes; labels, one number for each point.
+        [_, _, .., Some(2)] | [_, _, Some(4)] | [_, _] => PROMPT,
+        _ if per_point => PROMPT,
         // The batch is followed by the channels, or, in a few exports, they come last.
         [_, Some(3), _, _] | [_, _, _, Some(3)] => IMAGE,
         [_, Some(1), _, _] => MASK,
         [_, Some(_), _, _] => FEATURE,
-        // Labels: one number for each point.
-        [_, _] => PROMPT,
-        [_, _, None | Some(_)] if value.element_type.is_integer() => PROMPT,
         _ => OTHER,
     }
 }
