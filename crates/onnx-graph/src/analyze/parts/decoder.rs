@@ -34,7 +34,9 @@ impl Sorter<'_, '_> {
             self.assign(Part::FinalAttention, |this, node| this.is_free(node) && attention[node]);
             transformer.iter_mut().zip(&attention).for_each(|(mark, other)| *mark |= *other);
         }
-        self.heads(&transformer, outputs);
+        // Features are enlarged behind the last layer; what is resized before it are inputs.
+        let behind = flow.descendants(layers.last().copied());
+        self.heads(&transformer, &behind, outputs);
     }
 
     /// True for a node that depends on inputs and could still be the decoder's.
@@ -119,11 +121,11 @@ impl Sorter<'_, '_> {
     }
 
     /// What comes behind the transformer: the upscaled features, the heads, the choice among their results.
-    fn heads(&mut self, transformer: &[bool], outputs: &[&str]) {
+    fn heads(&mut self, transformer: &[bool], image_side: &[bool], outputs: &[&str]) {
         let flow = self.flow;
         let enlarges = |node: &usize| {
             let op = flow.op(*node);
-            matches!(op, "ConvTranspose" | "Resize" | "Upsample" | "DepthToSpace") && !transformer[*node]
+            matches!(op, "ConvTranspose" | "Resize" | "Upsample" | "DepthToSpace") && image_side[*node] && !transformer[*node]
         };
         let enlarged = flow.descendants(flow.order.iter().copied().filter(enlarges));
         // Masks are the product of what the tokens became with the enlarged features.
