@@ -30,6 +30,6 @@ pub use error::{Error, ExternalDataRule, Result};
 pub use model::{Model, OpsetImport, ReadLimits};
 pub use nodes::Node;
 pub use port::{Dim, Port, Shape, write_shape};
-pub use types::{Types, ValueType};
+pub use types::{Contradiction, Types, ValueType};
 pub use walk::Dependences;
 pub use weights::Weights;

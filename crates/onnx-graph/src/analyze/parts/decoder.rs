@@ -125,7 +125,9 @@ impl Sorter<'_, '_> {
         let flow = self.flow;
         let enlarges = |node: &usize| {
             let op = flow.op(*node);
-            matches!(op, "ConvTranspose" | "Resize" | "Upsample" | "DepthToSpace") && image_side[*node] && !transformer[*node]
+            matches!(op, "ConvTranspose" | "Resize" | "Upsample" | "DepthToSpace")
+                && image_side[*node]
+                && !transformer[*node]
         };
         let enlarged = flow.descendants(flow.order.iter().copied().filter(enlarges));
         // Masks are the product of what the tokens became with the enlarged features.
