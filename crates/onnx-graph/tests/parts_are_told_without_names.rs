@@ -37,10 +37,34 @@ impl Net<'_> {
         self
     }
 
-    fn node(mut self, op: &str, inputs: &[&str], output: &str, sizes: &[u64]) -> Self {
-        let inputs: Vec<String> = inputs.iter().map(|input| (self.name)(input)).collect();
+    fn integers(mut self, name: &str, sizes: &[u64], values: &[i64]) -> Self {
+        self.graph = self.graph.weight(&(self.name)(name), Weight::int64(sizes.to_vec(), values));
+        self
+    }
+
+    fn node(self, op: &str, inputs: &[&str], output: &str, sizes: &[u64]) -> Self {
+        self.node_with(op, inputs, output, sizes, &[])
+    }
+
+    fn node_with(
+        mut self,
+        op: &str,
+        inputs: &[&str],
+        output: &str,
+        sizes: &[u64],
+        attributes: &[(&str, &[i64])],
+    ) -> Self {
+        let inputs: Vec<String> = inputs
+            .iter()
+            .map(|input| if input.is_empty() { String::new() } else { (self.name)(input) })
+            .collect();
         let output = (self.name)(output);
-        self.graph = self.graph.node(op, inputs.iter().map(String::as_str), [output.as_str()]);
+        let attributes = attributes.iter().map(|(name, values)| match values {
+            [value] if *name == "axis" => (*name, Attribute::Int(*value)),
+            values => (*name, Attribute::Ints(values.to_vec())),
+        });
+        self.graph =
+            self.graph.node_with(op, inputs.iter().map(String::as_str), [output.as_str()], attributes);
         if self.shapes {
             self.graph = self.graph.value(&output, Float32, dims(sizes));
         }
@@ -68,6 +92,7 @@ fn encoder(name: &dyn Fn(&str) -> String, shapes: bool) -> (Model, Vec<Part>) {
     ] {
         net = net.weight(weight, sizes);
     }
+    net = net.integers("size", &[4], &[1, 4, 8, 8]);
     let a = &[1, 4, 8, 8];
     let b = &[1, 4, 4, 4];
     let model = net
@@ -76,12 +101,12 @@ fn encoder(name: &dyn Fn(&str) -> String, shapes: bool) -> (Model, Vec<Part>) {
         .node("Conv", &["p", "v"], "s1a", a)
         .node("Relu", &["s1a"], "s1b", a)
         .node("Add", &["p", "s1b"], "s1", a)
-        .node("MaxPool", &["s1"], "s2a", b)
+        .node_with("MaxPool", &["s1"], "s2a", b, &[("kernel_shape", &[2, 2]), ("strides", &[2, 2])])
         .node("Conv", &["s2a", "v"], "s2b", b)
         .node("Add", &["s2a", "s2b"], "s2", b)
         .node("Conv", &["s1", "l"], "f1", a)
         .node("Conv", &["s2", "l"], "f2", b)
-        .node("Resize", &["f2"], "up", a)
+        .node("Resize", &["f2", "", "", "size"], "up", a)
         .node("Add", &["f1", "up"], "out1", a)
         .node("MatMul", &["clicks", "matrix"], "code", &[1, 2, 4])
         .node("Sin", &["code"], "sparse", &[1, 2, 4])
@@ -107,62 +132,67 @@ fn decoder(name: &dyn Fn(&str) -> String, shapes: bool) -> (Model, Vec<Part>) {
     let mut net = Net { graph: GraphBuilder::new("d"), name, shapes }
         .input("map", &[1, 8, 4, 4])
         .input("sparse", &[1, 2, 8]);
-    for (weight, sizes) in [
-        ("token", &[1, 1, 8][..]),
-        ("scale", &[8]),
-        ("up", &[8, 8, 2, 2]),
-        ("first", &[0]),
-        ("m", &[8, 8]),
-        ("q", &[8, 1]),
-    ] {
+    for (weight, sizes) in
+        [("token", &[1, 1, 8][..]), ("scale", &[8]), ("up", &[8, 8, 2, 2]), ("m", &[8, 8]), ("q", &[8, 1])]
+    {
         net = net.weight(weight, sizes);
     }
+    let swap: &[(&str, &[i64])] = &[("perm", &[0, 2, 1])];
     net = net
-        .node("Concat", &["token", "sparse"], "t0", t)
-        .node("Reshape", &["map"], "flat", &[1, 8, 16])
-        .node("Transpose", &["flat"], "i0", i);
+        .integers("flat_shape", &[3], &[1, 8, 16])
+        .integers("square_shape", &[4], &[1, 8, 4, 4])
+        .integers("pixel_shape", &[3], &[1, 8, 64])
+        .integers("mask_shape", &[4], &[1, 1, 8, 8])
+        .integers("first", &[1], &[0])
+        .integers("zero", &[], &[0])
+        .node_with("Concat", &["token", "sparse"], "t0", t, &[("axis", &[1])])
+        .node("Reshape", &["map", "flat_shape"], "flat", &[1, 8, 16])
+        .node_with("Transpose", &["flat"], "i0", i, swap);
     let mut expected = vec![Glue; 3];
     for layer in 0..3_u8 {
         let part = if layer == 2 { FinalAttention } else { TransformerLayer(layer + 1) };
         let of = |value: &str, layer: u8| format!("{value}{layer}");
         let (tokens, image) = (of("t", layer), of("i", layer));
         let (a, b, c, d) = (of("a", layer), of("b", layer), of("c", layer), of("d", layer));
-        let next = of("t", layer + 1);
+        let (next, keys) = (of("t", layer + 1), of("keys", layer));
         // From the tokens to the image.
         net = net
-            .node("MatMul", &[&tokens, &image], &a, &[1, 3, 16])
+            .node_with("Transpose", &[&image], &keys, &[1, 8, 16], swap)
+            .node("MatMul", &[&tokens, &keys], &a, &[1, 3, 16])
             .node("Softmax", &[&a], &b, &[1, 3, 16])
             .node("MatMul", &[&b, &image], &c, t)
             .node("Add", &[&tokens, &c], &d, t)
             .node("LayerNormalization", &[&d, "scale"], &next, t);
-        expected.extend([part; 5]);
+        expected.extend([part; 6]);
         if layer < 2 {
-            let [e, f, g, h] = ["e", "f", "g", "h"].map(|value| of(value, layer));
+            let [e, f, g, h, k] = ["e", "f", "g", "h", "k"].map(|value| of(value, layer));
             net = net
-                .node("MatMul", &[&image, &next], &e, &[1, 16, 3])
+                .node_with("Transpose", &[&next], &k, &[1, 8, 3], swap)
+                .node("MatMul", &[&image, &k], &e, &[1, 16, 3])
                 .node("Softmax", &[&e], &f, &[1, 16, 3])
                 .node("MatMul", &[&f, &next], &g, i)
                 .node("Add", &[&image, &g], &h, i)
                 .node("LayerNormalization", &[&h, "scale"], &of("i", layer + 1), i);
-            expected.extend([part; 5]);
+            expected.extend([part; 6]);
         }
     }
     let model = net
-        .node("Reshape", &["i2"], "square", &[1, 8, 4, 4])
-        .node("ConvTranspose", &["square", "up"], "large", &[1, 8, 8, 8])
-        .node("Reshape", &["large"], "pixels", &[1, 8, 64])
-        .node("Gather", &["t3", "first"], "mask_token", &[1, 1, 8])
+        .node_with("Transpose", &["i2"], "turned", &[1, 8, 16], swap)
+        .node("Reshape", &["turned", "square_shape"], "square", &[1, 8, 4, 4])
+        .node_with("ConvTranspose", &["square", "up"], "large", &[1, 8, 8, 8], &[("strides", &[2, 2])])
+        .node("Reshape", &["large", "pixel_shape"], "pixels", &[1, 8, 64])
+        .node_with("Gather", &["t3", "first"], "mask_token", &[1, 1, 8], &[("axis", &[1])])
         .node("MatMul", &["mask_token", "m"], "hyper", &[1, 1, 8])
         .node("MatMul", &["hyper", "pixels"], "product", &[1, 1, 64])
-        .node("Reshape", &["product"], "masks", &[1, 1, 8, 8])
-        .node("Gather", &["t3", "first"], "iou_token", &[1, 8])
+        .node("Reshape", &["product", "mask_shape"], "masks", &[1, 1, 8, 8])
+        .node_with("Gather", &["t3", "zero"], "iou_token", &[1, 8], &[("axis", &[1])])
         .node("MatMul", &["iou_token", "q"], "logit", &[1, 1])
         .node("Sigmoid", &["logit"], "scores", &[1, 1])
         .output("masks", &[1, 1, 8, 8])
         .output("scores", &[1, 1])
         .graph
         .build();
-    expected.extend([[Upscaler; 3].to_vec(), [MaskHeads; 4].to_vec(), [QualityHead; 3].to_vec()].concat());
+    expected.extend([[Upscaler; 4].to_vec(), [MaskHeads; 4].to_vec(), [QualityHead; 3].to_vec()].concat());
     (model, expected)
 }
 
@@ -198,10 +228,10 @@ fn decomposed_norm(shapes: bool) -> Model {
     let (x, one): (&[u64], &[u64]) = (&[1, 4, 8], &[1, 4, 1]);
     net.weight("two", &[1])
         .weight("scale", &[8])
-        .node("ReduceMean", &["x"], "mean", one)
+        .node_with("ReduceMean", &["x"], "mean", one, &[("axes", &[-1])])
         .node("Sub", &["x", "mean"], "off", x)
         .node("Pow", &["off", "two"], "square", x)
-        .node("ReduceMean", &["square"], "variance", one)
+        .node_with("ReduceMean", &["square"], "variance", one, &[("axes", &[-1])])
         .node("Add", &["variance", "two"], "sum", one)
         .node("Sqrt", &["sum"], "root", one)
         .node("Div", &["off", "root"], "normed", x)

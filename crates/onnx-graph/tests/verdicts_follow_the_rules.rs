@@ -307,7 +307,7 @@ fn nested_nodes_count() {
     ]
     .concat();
     let model = Model::from_bytes(file).unwrap();
-    let analysis = analyze_with(&[("m", &model, &types(&model))], &[rules(by)]);
+    let analysis = analyze_with(&[("m", &model, &Types::default())], &[rules(by)]);
     let metadata = &analysis.components[0].metadata;
     assert_eq!((metadata.total_operators, metadata.in_functions), (7, 4));
     let verdict = |op: &str| analysis.operators.iter().find(|row| row.operator == op).unwrap().verdicts[0];
