@@ -1,5 +1,7 @@
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// Declares the element types once: variant, number in `TensorProto.DataType`, name, bits of one element.
 macro_rules! element_types {
     ($($variant:ident = $number:literal, $name:literal, $bits:expr;)+) => {
@@ -134,6 +136,20 @@ pub enum PrecisionClass {
     Bf16,
     /// Double precision.
     Fp64,
+}
+
+impl Serialize for ElementType {
+    /// The name as it is displayed.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for PrecisionClass {
+    /// The name as it is displayed.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 impl fmt::Display for PrecisionClass {

@@ -158,17 +158,24 @@ fn stays_below(location: &str) -> bool {
         && Path::new(location).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir))
 }
 
+/// Elements that a tensor's dims ask for.
+pub(crate) fn elements(tensor: &TensorProto) -> Result<u64, ExternalDataRule> {
+    times_dims(1, tensor)
+}
+
 /// Bytes that a tensor's dims and element type need; sub-byte elements are packed.
 pub(crate) fn byte_length(tensor: &TensorProto) -> Result<u64, ExternalDataRule> {
     let element_type = ElementType::from_onnx(tensor.data_type.unwrap_or_default());
     let bits = element_type
         .bits()
         .ok_or_else(|| ExternalDataRule::BadType { element_type: element_type.to_string() })?;
+    Ok(times_dims(bits, tensor)?.div_ceil(8))
+}
+
+fn times_dims(one: u64, tensor: &TensorProto) -> Result<u64, ExternalDataRule> {
     let bad_dims = || ExternalDataRule::BadDims { dims: tensor.dims.clone() };
-    let mut total = bits;
-    for &dim in &tensor.dims {
+    tensor.dims.iter().try_fold(one, |total, &dim| {
         let size = u64::try_from(dim).map_err(|_| bad_dims())?;
-        total = total.checked_mul(size).ok_or_else(bad_dims)?;
-    }
-    Ok(total.div_ceil(8))
+        total.checked_mul(size).ok_or_else(bad_dims)
+    })
 }

@@ -5,6 +5,7 @@ pub mod external_data;
 mod analyze;
 mod builder;
 mod cut;
+mod describe;
 mod element_type;
 mod error;
 mod model;
@@ -25,11 +26,14 @@ pub use analyze::{
     analyze_with, parts,
 };
 pub use builder::{Attribute, GraphBuilder, Weight};
+pub use describe::{
+    Description, FunctionDescription, NodeCounts, OperatorCount, OutputDescription, Sidecar, TensorCount,
+};
 pub use element_type::{ElementType, PrecisionClass};
 pub use error::{Error, ExternalDataRule, Result};
 pub use model::{Model, OpsetImport, ReadLimits};
 pub use nodes::Node;
 pub use port::{Dim, Port, Shape, write_shape};
-pub use types::{Contradiction, Types, ValueType};
+pub use types::{Contradiction, Macs, NodeMacs, Types, ValueType};
 pub use walk::Dependences;
 pub use weights::Weights;

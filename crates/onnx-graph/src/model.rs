@@ -31,7 +31,7 @@ impl Default for ReadLimits {
 }
 
 /// An operator set that a model imports.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct OpsetImport {
     /// Domain; empty for the standard operators.
     pub domain: String,

@@ -14,6 +14,10 @@ pub struct Node<'m> {
 }
 
 impl<'m> Node<'m> {
+    pub(crate) fn of(proto: &'m NodeProto) -> Self {
+        Self { proto }
+    }
+
     /// The operator, such as `Conv`.
     pub fn op_type(self) -> &'m str {
         self.proto.op_type.as_deref().unwrap_or_default()
@@ -50,6 +54,10 @@ impl<'m> Node<'m> {
     /// An attribute that is text.
     pub fn text(self, name: &str) -> Option<&'m str> {
         std::str::from_utf8(self.attribute(name)?.s.as_ref()?).ok()
+    }
+
+    pub(crate) fn attributes(self) -> &'m [AttributeProto] {
+        &self.proto.attribute
     }
 
     fn attribute(self, name: &str) -> Option<&'m AttributeProto> {
@@ -120,7 +128,7 @@ impl Model {
     }
 
     /// The main graph and every sub-graph.
-    fn graphs(&self) -> Vec<&GraphProto> {
+    pub(crate) fn graphs(&self) -> Vec<&GraphProto> {
         let mut graphs = vec![self.graph()];
         for node in self.nodes() {
             graphs.extend(node.proto.attribute.iter().flat_map(sub_graphs));
@@ -132,7 +140,7 @@ impl Model {
 /// Depth is bounded by the decoder.
 fn collect<'m>(nodes: &'m [NodeProto], all: &mut Vec<Node<'m>>) {
     for proto in nodes {
-        all.push(Node { proto });
+        all.push(Node::of(proto));
         for graph in proto.attribute.iter().flat_map(sub_graphs) {
             collect(&graph.node, all);
         }

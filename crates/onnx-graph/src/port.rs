@@ -1,5 +1,7 @@
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 use crate::{
     ElementType,
     model::port_name,
@@ -50,11 +52,22 @@ impl fmt::Display for Dim {
     }
 }
 
+impl Serialize for Dim {
+    /// A number for a fixed size (zero is one), text for a symbol, null where nothing is known.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Static(size) => serializer.serialize_u64(*size),
+            Self::Symbolic(name) => serializer.serialize_str(name),
+            Self::Unknown => serializer.serialize_unit(),
+        }
+    }
+}
+
 /// A port's dims, outermost first; `None` where the graph gives no shape at all (rank unknown).
 pub type Shape = Option<Vec<Dim>>;
 
 /// An input or output of a graph.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Port {
     /// The name by which values are fed and fetched.
     pub name: String,

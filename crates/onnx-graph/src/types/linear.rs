@@ -127,32 +127,45 @@ pub(super) fn einsum(op: &Op<'_, '_>) -> Option<Vec<Value>> {
     Some(vec![Value::new(op.element(0), shape)])
 }
 
-fn einsum_dims(op: &Op<'_, '_>, equation: &str) -> Option<Vec<Dim>> {
-    let equation: String = equation.split_whitespace().collect();
+/// A label of an equation: its size, and how often it stands on the left.
+type Label = (char, Dim, usize);
+
+/// The labels of an equation by what the operands say, and the result's labels where they are written.
+fn einsum_labels<'e>(op: &Op<'_, '_>, equation: &'e str) -> Option<(Vec<Label>, Option<&'e str>)> {
     let (operands, result) = match equation.split_once("->") {
         Some((operands, result)) => (operands, Some(result)),
-        None => (equation.as_str(), None),
+        None => (equation, None),
     };
-    let mut sizes: Vec<(char, Dim, usize)> = Vec::new();
-    for (i, labels) in operands.split(',').enumerate() {
-        let dims = op.dims(i)?;
-        if !labels.chars().all(|c| c.is_ascii_alphabetic()) || labels.len() != dims.len() {
+    let mut labels: Vec<Label> = Vec::new();
+    for (i, of_operand) in operands.split(',').enumerate() {
+        let (dims, letters) = (op.dims(i)?, of_operand.chars().filter(|c| !c.is_whitespace()));
+        if !letters.clone().all(|c| c.is_ascii_alphabetic()) || letters.clone().count() != dims.len() {
             return None;
         }
-        for (label, dim) in labels.chars().zip(dims) {
-            match sizes.iter_mut().find(|s| s.0 == label) {
+        for (letter, dim) in letters.zip(dims) {
+            match labels.iter_mut().find(|label| label.0 == letter) {
                 Some((_, known, times)) => (*known, *times) = (einsum_size(known, dim), *times + 1),
-                None => sizes.push((label, dim.clone(), 1)),
+                None => labels.push((letter, dim.clone(), 1)),
             }
         }
     }
-    let of = |label: char| sizes.iter().find(|s| s.0 == label).map(|s| s.1.clone());
+    Some((labels, result))
+}
+
+/// The sizes of all labels: their product is the number of multiplications of a product of two.
+pub(super) fn einsum_space(op: &Op<'_, '_>) -> Option<Vec<Dim>> {
+    Some(einsum_labels(op, op.text("equation")?)?.0.into_iter().map(|label| label.1).collect())
+}
+
+fn einsum_dims(op: &Op<'_, '_>, equation: &str) -> Option<Vec<Dim>> {
+    let (mut labels, result) = einsum_labels(op, equation)?;
     if let Some(result) = result {
-        return result.chars().map(of).collect();
+        let of = |letter: char| labels.iter().find(|l| l.0 == letter).map(|l| l.1.clone());
+        return result.chars().filter(|c| !c.is_whitespace()).map(of).collect();
     }
     // The implied result has the labels that stand once, sorted.
-    sizes.sort_by_key(|s| s.0);
-    Some(sizes.iter().filter(|s| s.2 == 1).map(|s| s.1.clone()).collect())
+    labels.sort_by_key(|label| label.0);
+    Some(labels.into_iter().filter(|label| label.2 == 1).map(|label| label.1).collect())
 }
 
 /// One label's size: an axis of 1 is stretched, as engines do.

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use crate::{Dim, ElementType, Model, Result, Shape, Weights};
 
 mod attention;
@@ -16,6 +18,7 @@ mod infer;
 mod items;
 mod keep;
 mod linear;
+mod macs;
 mod op;
 mod pooling;
 mod quantised;
@@ -24,8 +27,10 @@ mod resize;
 mod rules;
 mod shape_ops;
 
+pub use macs::{Macs, NodeMacs};
+
 /// Element type and shape of a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ValueType {
     /// Element type; [`ElementType::Undefined`] where it is not known.
     pub element_type: ElementType,
@@ -41,7 +46,7 @@ impl ValueType {
 }
 
 /// A value of which the file records something else than what its graph gives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Contradiction {
     /// The value's name.
