@@ -1,10 +1,14 @@
 //! Says what is in an ONNX model: ports, operators, weights and the files they lie in, arithmetic, and which inputs each
-//! output depends on.
+//! output depends on. `analyze` says what runs where, by component, part of the network and operator.
 //!
 //! ```text
 //! cargo run --example inspect -- MODEL.onnx
 //! cargo run --example inspect -- MODEL.onnx --json
+//! cargo run --example inspect -- analyze ENCODER.onnx DECODER.onnx --target QNN/NPU --target rten
 //! ```
+#[path = "inspect/analyze.rs"]
+mod analyze;
+
 use std::{
     error::Error,
     fmt::Write as _,
@@ -13,7 +17,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use indicatif::HumanBytes;
 use sam_kit::{
     onnx_graph::{Description, Dim, Model, Port, TensorCount, write_shape},
@@ -24,14 +28,27 @@ use serde_json::{Value, json};
 
 /// Inspect an ONNX model.
 #[derive(Parser)]
-#[command(version)]
+#[command(
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true
+)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// The model
-    #[arg(value_name = "MODEL.onnx")]
-    model: PathBuf,
+    #[arg(value_name = "MODEL.onnx", required = true)]
+    model: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// What runs where: exit code 0 where every model runs whole on every target, 1 where not, 2 on errors
+    Analyze(analyze::Arguments),
 }
 
 /// Columns of a terminal that the table is made for.
@@ -39,11 +56,16 @@ const WIDTH: usize = 100;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match inspect(&arguments.model, arguments.json) {
-        Ok(text) => {
+    let done = match (&arguments.command, &arguments.model) {
+        (Some(Command::Analyze(arguments)), _) => analyze::run(arguments),
+        (None, Some(model)) => inspect(model, arguments.json).map(|text| (text, ExitCode::SUCCESS)),
+        (None, None) => Err("no model is named".into()),
+    };
+    match done {
+        Ok((text, code)) => {
             // A closed output is no reason to fail.
             let _ = std::io::stdout().write_all(plain(&text).as_bytes());
-            ExitCode::SUCCESS
+            code
         }
         Err(error) => {
             let _ = writeln!(

@@ -178,6 +178,22 @@ pub enum Error {
         /// The encoder's words.
         reason: String,
     },
+    /// A rule file is not of the form that [`Rules`](crate::Rules) reads.
+    #[error("{origin}, line {line}: {reason}")]
+    Rules {
+        /// Which rules.
+        origin: String,
+        /// Line in the text, from 1.
+        line: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// No execution target has this name.
+    #[error("`{name}` is no execution target; there are {}", crate::Target::ALL.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    UnknownTarget {
+        /// The name.
+        name: String,
+    },
 }
 
 /// The ways in which a tensor's external data can be wrong.

@@ -2,6 +2,7 @@
 
 pub mod external_data;
 
+mod analyze;
 mod builder;
 mod check;
 mod cut;
@@ -24,6 +25,11 @@ mod types;
 mod walk;
 mod weights;
 
+pub use analyze::{
+    Analysis, Classification, Component, Coverage, Information, Judgement, Metadata, OperatorRow, Part,
+    PartRow, Parts, Rules, Source, Target, TargetResult, TargetRow, UnassignedNode, Verdict, analyze,
+    analyze_with, parts,
+};
 pub use builder::{Attribute, GraphBuilder, Weight};
 pub use check::{EngineLimits, Finding, FindingNode, Rule, Severity};
 pub use describe::{
