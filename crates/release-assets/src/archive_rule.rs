@@ -44,7 +44,7 @@ pub enum ArchiveRule {
         /// The component.
         component: String,
     },
-    /// One of `<>"|?*`.
+    /// One of `<>"|?*`, or a separator where a single name belongs.
     #[error("the name holds `{character}`")]
     ForbiddenCharacter {
         /// The character.
@@ -98,6 +98,12 @@ pub enum ArchiveRule {
     /// Name, attributes and size disagree on whether the member is a folder.
     #[error("name, attributes and size disagree on whether this is a folder")]
     FolderMismatch,
+    /// A folder with bytes of its own. None, and the two of an empty deflate stream that some tools write, are accepted.
+    #[error("the member is a folder and holds {bytes} bytes")]
+    FolderData {
+        /// Bytes in the archive.
+        bytes: u64,
+    },
     /// The member is encrypted, or its headers are.
     #[error("the member is encrypted")]
     Encrypted,

@@ -19,12 +19,16 @@ pub enum Error {
         source: io::Error,
     },
     /// The disk, or the user's share of it, is full. What was there before still is.
-    #[error("no space left for {}: about {needed} bytes are needed", path.display())]
+    #[error(
+        "no space left for {}{}",
+        path.display(),
+        needed.map(|needed| format!(": about {needed} bytes are needed")).unwrap_or_default()
+    )]
     DiskFull {
         /// What was being written.
         path: PathBuf,
-        /// Bytes that the whole operation writes.
-        needed: u64,
+        /// Bytes that the whole operation writes, where that is known.
+        needed: Option<u64>,
     },
     /// Something else than a regular file stands where one is needed.
     #[error("{} is not a regular file", path.display())]
@@ -301,7 +305,7 @@ impl Error {
         Self::Io { path: path.into(), source }
     }
 
-    /// Names an archive by what the caller knows of it, in place of the temporary file it is in.
+    /// Names an archive by what the caller knows of it, in place of the cache's file it is in.
     pub(crate) fn of_archive(self, temporary: &Path, name: &Path) -> Self {
         let name = || name.to_owned();
         match self {
@@ -311,8 +315,22 @@ impl Error {
             Self::Layout { archive, detail } if archive == temporary => {
                 Self::Layout { archive: name(), detail }
             }
+            Self::Graph { archive, graph, source } if archive == temporary => {
+                Self::Graph { archive: name(), graph, source }
+            }
+            Self::HashMismatch { path, size, expected, found } if path == temporary => {
+                Self::HashMismatch { path: name(), size, expected, found }
+            }
+            Self::ArchiveChanged { path, before, after } if path == temporary => {
+                Self::ArchiveChanged { path: name(), before, after }
+            }
             other => other,
         }
+    }
+
+    /// The error with every cause of it, in one line.
+    pub(crate) fn with_causes(&self) -> String {
+        causes(self)
     }
 
     /// Adds the manifest's path to an error that does not have it yet.
@@ -324,14 +342,26 @@ impl Error {
     }
 
     /// An error of writing: a full disk gets its own variant, with the bytes that the whole operation needs.
-    pub(crate) fn writing(path: impl Into<PathBuf>, source: io::Error, needed: u64) -> Self {
+    pub(crate) fn writing(
+        path: impl Into<PathBuf>,
+        source: io::Error,
+        needed: impl Into<Option<u64>>,
+    ) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Self::DiskFull { path: path.into(), needed }
+                Self::DiskFull { path: path.into(), needed: needed.into() }
             }
             _ => Self::io(path, source),
         }
     }
+}
+
+/// An error's words and those of its causes.
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
+    std::iter::successors(Some(error), |error| error.source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 #[cfg(test)]
@@ -343,7 +373,9 @@ mod tests {
     fn a_full_disk_has_its_own_error() {
         for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
             let error = Error::writing("x", kind.into(), 7);
-            assert!(matches!(error, Error::DiskFull { ref path, needed: 7 } if path.ends_with("x")));
+            assert!(matches!(error, Error::DiskFull { ref path, needed: Some(7) } if path.ends_with("x")));
+            assert_eq!(error.to_string(), "no space left for x: about 7 bytes are needed");
+            assert_eq!(Error::writing("x", kind.into(), None).to_string(), "no space left for x");
         }
         let error = Error::writing("x", io::ErrorKind::PermissionDenied.into(), 7);
         assert!(matches!(error, Error::Io { .. }));

@@ -7,6 +7,7 @@ mod acquire;
 mod archive_rule;
 mod cache;
 mod central_directory;
+mod end_records;
 mod error;
 mod external_data;
 mod extract;
@@ -27,10 +28,13 @@ mod pin;
 mod progress;
 mod provenance;
 mod release;
+#[cfg(feature = "network")]
+mod resolve;
 mod tree;
 mod url_rule;
 #[cfg(feature = "network")]
 mod wanted;
+mod zip_fields;
 
 pub use archive_rule::{ArchiveRule, Held};
 pub use cache::Cache;

@@ -11,6 +11,7 @@ use crate::{
     cache::{ARCHIVE_NAME, FACTS, LEFTOVER_AGE, LEFTOVERS},
     extract::Archive,
     files::{self, is_older},
+    pin::is_sha256,
     provenance::{RECORD_MAX_BYTES, Request},
     tree::{self, Depth, State},
 };
@@ -61,10 +62,7 @@ impl Cache {
                     Ok(_) => Vec::new(),
                     Err(Error::Cancelled) => return Err(Error::Cancelled),
                     Err(Error::HashMismatch { .. } | Error::NotAFile { .. }) => vec![Damage::Archive],
-                    Err(error) => {
-                        let (path, reason) = (ARCHIVE_NAME.to_owned(), error.to_string());
-                        vec![Damage::Unreadable { path, reason }]
-                    }
+                    Err(error) => vec![unreadable(ARCHIVE_NAME, error)],
                 };
                 found.push(Checked {
                     path: kept,
@@ -88,7 +86,18 @@ impl Cache {
         mut archive: Option<Archive>,
         found: &mut Vec<Checked>,
     ) -> Result<()> {
-        for (name, path) in entries(folder)? {
+        let entries = match entries(folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                let damage = vec![unreadable("", &error)];
+                let (path, archive_sha256) = (folder.to_owned(), sha256.to_owned());
+                found.push(Checked { path, archive_sha256, damage, against_archive: false });
+                return Ok(());
+            }
+        };
+        // What the archive gives, unpacked once for all extractions.
+        let mut given = None;
+        for (name, path) in entries {
             if name == ARCHIVE_NAME {
                 continue;
             }
@@ -103,25 +112,16 @@ impl Cache {
                         None => vec![Damage::Record { reason: "it speaks of another request".to_owned() }],
                         Some(request) => match archive {
                             Some(archive) => {
-                                let state =
-                                    tree::inspect(&path, archive, &request, Depth::Full, self.progress());
-                                let state = state.or_else(unreadable)?;
-                                match state {
-                                    State::Valid(contents) => {
-                                        let found = forged(archive, &contents.inventory).map(State::Damaged);
-                                        match found.or_else(unreadable)? {
-                                            State::Damaged(damage) => damage,
-                                            _ => Vec::new(),
-                                        }
-                                    }
-                                    State::Absent => vec![Damage::NotAFolder],
-                                    State::Damaged(damage) => damage,
+                                match self.verify_against(&path, archive, &request, &mut given) {
+                                    Ok(damage) => damage,
+                                    Err(Error::Cancelled) => return Err(Error::Cancelled),
+                                    // An error that one archive ends in is said of it.
+                                    Err(error) => vec![unreadable(ARCHIVE_NAME, &error)],
                                 }
                             }
-                            None if record.get("archive_sha256").and_then(|v| v.as_str()) != Some(sha256) => {
-                                vec![Damage::RecordField { field: "archive_sha256".to_owned() }]
+                            None => {
+                                tree::inspect_by_record(&path, &record, &request, sha256, self.progress())?
                             }
-                            None => tree::inspect_by_record(&path, &record, self.progress())?,
                         },
                     }
                 }
@@ -134,6 +134,33 @@ impl Cache {
             });
         }
         Ok(())
+    }
+
+    /// Checks an extraction as at a reuse, and then every file against what the archive gives when it is decompressed
+    /// anew, whatever the record says.
+    fn verify_against(
+        &self,
+        path: &Path,
+        archive: &mut Archive,
+        request: &Request,
+        given: &mut Option<Vec<InventoryEntry>>,
+    ) -> Result<Vec<Damage>> {
+        let contents = match tree::inspect(path, archive, request, Depth::Full, self.progress())? {
+            State::Valid(contents) => contents,
+            State::Absent => return Ok(vec![Damage::NotAFolder]),
+            State::Damaged(damage) => return Ok(damage),
+        };
+        let given = match given {
+            Some(given) => given,
+            None => {
+                let fingerprints = archive.fingerprints(self.progress())?;
+                given.insert(tree::inventory(archive, fingerprints))
+            }
+        };
+        // Both are sorted, and of the same paths: the extraction was found to have the archive's.
+        let pairs = given.iter().zip(contents.inventory);
+        let forged = pairs.filter(|(given, found)| *given != found);
+        Ok(forged.map(|(_, found)| Damage::Changed { path: found.path }).collect())
     }
 
     /// Removes archives that were not used for `unused`, extractions that were not, and what killed processes left. With `dry`
@@ -156,7 +183,7 @@ impl Cache {
             let extractions = match entries(&folder) {
                 Ok(extractions) => extractions,
                 Err(e) => {
-                    cleaned.failed.push((folder, e.to_string()));
+                    cleaned.failed.push((folder, e.with_causes()));
                     continue;
                 }
             };
@@ -205,7 +232,7 @@ impl Cache {
     /// What in the bucket is named by an archive's hash, sorted.
     fn archives(&self) -> Result<Vec<(String, PathBuf)>> {
         let mut found = entries(&self.bucket())?;
-        found.retain(|(name, _)| name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit()));
+        found.retain(|(name, _)| is_sha256(name));
         Ok(found)
     }
 }
@@ -219,28 +246,8 @@ fn not_a_folder(path: PathBuf, archive_sha256: String) -> Checked {
     Checked { path, archive_sha256, damage: vec![Damage::NotAFolder], against_archive: false }
 }
 
-/// An error that one archive ends in is said of it; only a cancelled run ends the whole.
-fn unreadable(error: Error) -> Result<State> {
-    match error {
-        Error::Cancelled => Err(Error::Cancelled),
-        other => {
-            let (path, reason) = (ARCHIVE_NAME.to_owned(), other.to_string());
-            Ok(State::Damaged(vec![Damage::Unreadable { path, reason }]))
-        }
-    }
-}
-
-/// Files that are not what the archive gives when it is decompressed anew, whatever the record says.
-fn forged(archive: &mut Archive, inventory: &[InventoryEntry]) -> Result<Vec<Damage>> {
-    let mut damage = Vec::new();
-    let entries: Vec<_> = archive.listing.files().cloned().collect();
-    for entry in entries {
-        let given = archive.decode(&entry, |_| Ok(()))?.sha256;
-        if !inventory.iter().any(|file| file.path == entry.path && file.sha256 == given) {
-            damage.push(Damage::Changed { path: entry.path });
-        }
-    }
-    Ok(damage)
+fn unreadable(path: &str, error: &Error) -> Damage {
+    Damage::Unreadable { path: path.to_owned(), reason: error.with_causes() }
 }
 
 /// What a folder holds by name, sorted; nothing if it is not there.

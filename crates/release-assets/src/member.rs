@@ -39,10 +39,7 @@ pub fn extract_member(
     let mut prefix = OsString::from(".");
     prefix.push(target.file_name().unwrap_or_default());
     prefix.push(".part-");
-    let parent = match target.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
+    let parent = files::folder_or_here(target.parent().unwrap_or(Path::new("")));
     let needed = entry.size;
     // Only a file of the right size is worth decompressing the member for.
     if fs::symlink_metadata(target).is_ok_and(|m| m.is_file() && m.len() == needed) {
@@ -51,7 +48,7 @@ pub fn extract_member(
             return Ok(false);
         }
     }
-    let (file, temporary) = Temporary::file(parent, &prefix)?;
+    let (file, temporary) = Temporary::file(parent, &prefix, Some(needed))?;
     let mut counter = progress.phase(Phase::Extract, needed)?;
     archive.write_member(&entry, file, temporary.path(), needed, &mut counter)?;
     archive.recheck(&progress)?;

@@ -28,7 +28,7 @@ pub struct Pin {
     /// The hub's repository, as `owner/name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
-    /// The commit of that repository, 40 hex digits.
+    /// The commit of that repository, 40 lower-case hex digits. It is the revision where a request names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// SHA-256 of the manifest at that commit.
@@ -70,6 +70,21 @@ pub struct PinnedMember {
     pub size: Option<u64>,
 }
 
+impl PinnedMember {
+    /// A file by its hash alone; path and size are fields.
+    ///
+    /// ```
+    /// use release_assets::{Pin, PinnedMember};
+    /// let mut pin = Pin::new("0".repeat(64), "Apache-2.0", "me", "2026-11-30");
+    /// let mut metadata = PinnedMember::new("1".repeat(64));
+    /// metadata.path = Some("release/metadata.json".to_owned());
+    /// pin.members.push(metadata);
+    /// ```
+    pub fn new(sha256: impl Into<String>) -> Self {
+        Self { sha256: sha256.into(), path: None, size: None }
+    }
+}
+
 impl Pin {
     /// A pin of an archive by its hash alone.
     pub fn new(
@@ -99,7 +114,6 @@ impl Pin {
     /// graphs and sidecars of encoder and decoder. The numbers are those that a public tool recorded when it
     /// acquired the release; they were not checked against the publisher's host by this project.
     pub fn sam2() -> Self {
-        let member = |sha256: &str| PinnedMember { sha256: sha256.to_owned(), path: None, size: None };
         Self {
             repository: Some("qualcomm/Segment-Anything-Model-2".to_owned()),
             commit: Some("b79dd7131b5409ff0c74d1c2793656305403476c".to_owned()),
@@ -109,10 +123,10 @@ impl Pin {
             runtime: Some("onnx".to_owned()),
             precision: Some("float".to_owned()),
             members: vec![
-                member("d0e5eee1603ac256babf93058997b5a90354470595349f6a5433a112b3caf157"),
-                member("97fdcb37bdb1723aa1187356fc152d1c864666ebda4d3e6d7abf1895b635785f"),
-                member("bcf847720ec944a87704e3965556602d137f1523deb78b5d2ec7e2c29759fea6"),
-                member("eb0ddcfbd041fce511ef5ee57b58fce7858299d2cd56214b817d201cfb852818"),
+                PinnedMember::new("d0e5eee1603ac256babf93058997b5a90354470595349f6a5433a112b3caf157"),
+                PinnedMember::new("97fdcb37bdb1723aa1187356fc152d1c864666ebda4d3e6d7abf1895b635785f"),
+                PinnedMember::new("bcf847720ec944a87704e3965556602d137f1523deb78b5d2ec7e2c29759fea6"),
+                PinnedMember::new("eb0ddcfbd041fce511ef5ee57b58fce7858299d2cd56214b817d201cfb852818"),
             ],
             ..Self::new(
                 "6c47f7e4eacfad4212d512c434277dfab60d980fea467b4b13d4110baa7f25cf",
@@ -177,6 +191,10 @@ impl Pin {
                 return Err(Error::Setting { name: "pin", detail });
             }
         }
+        if let Some(commit) = self.commit.as_ref().filter(|commit| !is_commit(commit)) {
+            let detail = format!("`{}` is no full commit in lower-case hex", commit.escape_debug());
+            return Err(Error::Setting { name: "pin", detail });
+        }
         #[cfg(feature = "network")]
         if let Some(url) = &self.url {
             crate::network::Address::parse(url)?;
@@ -222,6 +240,11 @@ impl Pin {
         }
         Ok(())
     }
+}
+
+/// A full commit hash, which never means anything else later.
+pub(crate) fn is_commit(text: &str) -> bool {
+    hashing::is_hex(text, 40)
 }
 
 /// 64 lower-case hex digits.

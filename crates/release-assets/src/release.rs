@@ -189,7 +189,7 @@ impl Release {
         let mut written = Vec::new();
         for (source, target) in [Some(record), metadata].into_iter().flatten() {
             let bytes = files::read_small(&source, crate::provenance::RECORD_MAX_BYTES)?;
-            files::write_whole(folder, ".contract-", &target, &bytes)?;
+            files::write_whole(files::folder_or_here(folder), ".contract-", &target, &bytes)?;
             written.push(target);
         }
         Ok(written)

@@ -210,7 +210,7 @@ fn a_pin_wins_over_an_older_branch() {
     pin.commit = Some("f".repeat(40));
     let release = place.cache().acquire(&wanted().pin(pin.clone()), &offline(&hub)).unwrap();
     assert_eq!(release.commit, pin.commit);
-    let error = place.cache().acquire(&wanted().pin(pin), &client).unwrap_err();
+    let error = place.cache().acquire(&wanted().revision("main").pin(pin), &client).unwrap_err();
     assert!(matches!(error, Error::PinBroken { .. }), "{error:?}");
 }
 
@@ -233,4 +233,36 @@ fn an_archive_that_is_aside_for_an_instant_is_found() {
         reader.join().unwrap()
     });
     assert_eq!(found.unwrap().outcome, Outcome::Reused);
+}
+
+/// A branch has moved once what it moved to is here: an update that fails takes nothing away.
+#[test]
+fn a_failed_update_leaves_the_old_release_usable() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    let requests = [wanted().revision("main"), wanted()];
+    for wanted in &requests {
+        place.cache().acquire(wanted, &client).unwrap();
+    }
+    let later = "f".repeat(40);
+    {
+        let mut world = hub.world.lock().unwrap();
+        world.commit.clone_from(&later);
+        world.manifest = loopback::hub::manifest(&hub.server.url("/files/later.zip"));
+    }
+    for wanted in &requests {
+        let error = place.cache().acquire(wanted, &client).unwrap_err();
+        assert!(matches!(error, Error::Download { .. }), "{error:?}");
+        let release = place.cache().acquire(wanted, &offline(&hub)).unwrap();
+        assert_eq!(release.commit.as_deref(), Some(COMMIT));
+    }
+    hub.misbehave(|request, reply| match request.path.as_str() {
+        "/files/later.zip" => loopback::server::Reply::ok(release_zip()),
+        _ => reply,
+    });
+    for wanted in &requests {
+        place.cache().acquire(wanted, &client).unwrap();
+        let release = place.cache().acquire(wanted, &offline(&hub)).unwrap();
+        assert_eq!(release.commit.as_ref(), Some(&later));
+    }
 }

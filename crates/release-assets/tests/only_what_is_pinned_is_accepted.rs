@@ -5,7 +5,9 @@ mod loopback;
 mod support;
 
 use loopback::hub::{self, ARCHIVE, Hub, wanted};
-use release_assets::{Error, HubRelease, NetworkFault, Pin, Release, Trust, UrlRelease};
+use release_assets::{
+    ArchiveRule, Error, HubRelease, NetworkFault, Pin, PinnedMember, Release, Trust, UrlRelease,
+};
 use support::{Place, release_members, release_zip, zip_of};
 
 struct Case {
@@ -60,7 +62,7 @@ fn each_part_of_a_pin_is_held() {
         let case = Case::new();
         let mut pin = case.hub.pin();
         change(&mut pin);
-        case.acquire(&wanted().pin(pin))
+        case.acquire(&wanted().revision("main").pin(pin))
     };
     let hash = || "0".repeat(64);
     broken(with(|pin| pin.repository = Some("owner/other".to_owned())), "the repository");
@@ -73,27 +75,22 @@ fn each_part_of_a_pin_is_held() {
     let error = with(|pin| pin.sha256 = "not a hash".to_owned()).unwrap_err();
     assert!(matches!(error, Error::Setting { name: "pin", .. }), "{error:?}");
 
-    let member = |text: &str| serde_json::from_str(text).unwrap();
-    let with_member = |text: String| {
+    let with_member = |sha256: &str, path: Option<&str>, size: Option<u64>| {
         let case = Case::new();
         let mut pin = case.hub.pin();
-        pin.members = vec![member(&text)];
+        let mut member = PinnedMember::new(sha256);
+        (member.path, member.size) = (path.map(str::to_owned), size);
+        pin.members.push(member);
         case.acquire(&wanted().pin(pin))
     };
     let metadata = hub::digest(&release_members()[3].1);
-    with_member(format!(r#"{{"path": "bundle/metadata.json", "sha256": "{metadata}", "size": 38}}"#))
-        .unwrap();
-    with_member(format!(r#"{{"sha256": "{metadata}"}}"#)).unwrap();
-    broken(
-        with_member(format!(r#"{{"path": "bundle/metadata.json", "sha256": "{}"}}"#, hash())),
-        "file bundle/metadata.json",
-    );
-    broken(with_member(format!(r#"{{"path": "none", "sha256": "{metadata}"}}"#)), "file none");
-    broken(with_member(format!(r#"{{"sha256": "{}"}}"#, hash())), "file of any name");
-    broken(
-        with_member(format!(r#"{{"path": "bundle/metadata.json", "sha256": "{metadata}", "size": 1}}"#)),
-        "file bundle/metadata.json",
-    );
+    let path = Some("bundle/metadata.json");
+    with_member(&metadata, path, Some(38)).unwrap();
+    with_member(&metadata, None, None).unwrap();
+    broken(with_member(&hash(), path, None), "file bundle/metadata.json");
+    broken(with_member(&metadata, Some("none"), None), "file none");
+    broken(with_member(&hash(), None, None), "file of any name");
+    broken(with_member(&metadata, path, Some(1)), "file bundle/metadata.json");
 }
 
 /// Nothing of another archive stays, and the right one is taken as soon as it is there.
@@ -274,11 +271,50 @@ fn large_and_odd_pins_are_recorded_and_read() {
     let zip = case.place.write("x.zip", &release_zip());
     let mut pin = case.hub.pin();
     pin.url = Some("https://archives.example/it's/\u{e4}.zip".to_owned());
-    let member = serde_json::json!({ "sha256": hub::digest(&release_members()[3].1) });
-    pin.members = vec![serde_json::from_value(member).unwrap(); 1500];
+    pin.members = vec![PinnedMember::new(hub::digest(&release_members()[3].1)); 1500];
     for expected in [release_assets::Outcome::Extracted, release_assets::Outcome::Reused] {
         assert_eq!(case.place.cache().import(&zip, Some(&pin)).unwrap().outcome, expected);
     }
     let found = case.place.cache().verify().unwrap();
     assert!(found.iter().all(|checked| checked.damage.is_empty()), "{found:?}");
+}
+
+/// Without a revision, the pinned commit is what is asked for: a branch that moves on does not matter.
+#[test]
+fn a_pinned_commit_is_the_default_revision() {
+    let case = Case::new();
+    let pin = case.hub.pin();
+    case.hub.misbehave(|request, reply| match request.path.as_str() {
+        "/api/models/owner/Model-1" => {
+            loopback::server::Reply::ok(format!(r#"{{"sha": "{}"}}"#, "f".repeat(40)))
+        }
+        _ => reply,
+    });
+    let release = case.acquire(&wanted().pin(pin.clone())).unwrap();
+    assert_eq!(release.commit, pin.commit);
+    let record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(release.provenance()).unwrap()).unwrap();
+    assert_eq!(record["requested_revision"], serde_json::Value::Null, "what was asked for");
+    // Settled, as a commit that is asked for by name.
+    let before = case.hub.server.requests().len();
+    case.acquire(&wanted().pin(pin.clone())).unwrap();
+    assert_eq!(case.hub.server.requests().len(), before);
+    let mut no_commit = pin;
+    no_commit.commit = Some("main".to_owned());
+    let error = case.acquire(&wanted().pin(no_commit)).unwrap_err();
+    assert!(matches!(error, Error::Setting { name: "pin", .. }), "{error:?}");
+}
+
+/// A page of an error, sent with a good status, is no archive that could be accepted in the place of the first.
+#[test]
+fn what_is_no_archive_is_not_offered_for_acceptance() {
+    let case = Case::new();
+    let first = case.acquire(&wanted()).unwrap();
+    std::fs::remove_dir_all(first.root.parent().unwrap()).unwrap();
+    case.hub.world.lock().unwrap().archive = br#"{"error": "try later"}"#.to_vec();
+    for wanted in [wanted(), wanted().accept_changed_archive()] {
+        let error = case.acquire(&wanted).unwrap_err();
+        assert!(matches!(error, Error::Archive { rule: ArchiveRule::NotZip, .. }), "{error:?}");
+        assert!(error.to_string().contains(ARCHIVE), "{error}");
+    }
 }

@@ -4,10 +4,19 @@
 mod loopback;
 mod support;
 
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    ops::ControlFlow,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use loopback::hub::{Hub, wanted};
-use release_assets::{Damage, Outcome};
+use release_assets::{Checked, Damage, Error, Outcome, Phase};
+use serde_json::{Value, json};
 use support::{Place, release_members, release_zip, zip_of};
 
 #[test]
@@ -175,4 +184,101 @@ fn links_and_moved_extractions_are_noticed() {
         damage.len() == 2 && damage.contains(&Damage::NotAFolder) && damage.contains(&other_archive),
         "{damage:?}"
     );
+}
+
+/// Where the archive is not at hand the record is held against the files all the same, in every field that follows from them.
+#[test]
+fn a_bad_record_is_noticed_without_the_archive() {
+    let place = Place::new();
+    let release = place.open(&release_zip()).unwrap();
+    let original = fs::read_to_string(release.provenance()).unwrap();
+    for (field, value) in [
+        ("schema_version", json!(1)),
+        ("graphs", json!({})),
+        ("external_data", json!(5)),
+        ("unknown", json!(null)),
+        ("archive_sha256", json!("0".repeat(64))),
+    ] {
+        let mut record: Value = serde_json::from_str(&original).unwrap();
+        record[field] = value;
+        fs::write(release.provenance(), record.to_string()).unwrap();
+        let damage: Vec<_> = place.cache().verify().unwrap().into_iter().flat_map(|c| c.damage).collect();
+        assert_eq!(damage, [Damage::RecordField { field: field.to_owned() }]);
+    }
+    fs::write(release.provenance(), original).unwrap();
+    assert!(place.cache().verify().unwrap().iter().all(|checked| checked.damage.is_empty()));
+}
+
+/// What the operating system says is not lost on the way.
+#[test]
+fn reasons_are_told_whole() {
+    let place = Place::new();
+    let release = place.open(&release_zip()).unwrap();
+    fs::write(release.provenance(), vec![b' '; 65 << 20]).unwrap();
+    let damage: Vec<_> = place.cache().verify().unwrap().into_iter().flat_map(|c| c.damage).collect();
+    let [Damage::Record { reason }] = &damage[..] else { panic!("{damage:?}") };
+    assert!(reason.ends_with("more than 67108864 bytes"), "{reason}");
+}
+
+/// A folder that cannot be listed is one of the things found, not the end of the search.
+#[test]
+fn a_folder_that_cannot_be_listed_does_not_end_the_search() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let release = place.cache().acquire(&wanted(), &hub.server.client().build().unwrap()).unwrap();
+    let bucket = release.root.parent().unwrap().parent().unwrap().to_owned();
+    let first = bucket.join("0".repeat(64));
+    fs::create_dir(&first).unwrap();
+    fs::write(first.join("release.zip"), release_zip()).unwrap();
+    let vanishing = first.clone();
+    // In between, a file takes the folder's place.
+    let cache = place.cache().on_progress(move |phase, _, _| {
+        if phase == Phase::HashArchive && vanishing.is_dir() {
+            fs::remove_dir_all(&vanishing).unwrap();
+            fs::write(&vanishing, "").unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let found = cache.verify().unwrap();
+    let unreadable = |checked: &&Checked| matches!(checked.damage[..], [Damage::Unreadable { .. }]);
+    assert!(found.iter().filter(unreadable).any(|checked| checked.path == first), "{found:?}");
+    assert!(found.iter().any(|checked| checked.path == release.root && checked.damage.is_empty()));
+}
+
+/// Unpacking the archive to hold the files against it reports and can be cancelled, and is done once for all extractions.
+#[test]
+fn holding_files_against_the_archive_reports() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    for wanted in [wanted(), wanted().precision("fp16")] {
+        place.cache().acquire(&wanted, &client).unwrap();
+    }
+    let counting = |stop_at: usize| {
+        let starts = Arc::new(AtomicUsize::new(0));
+        let counter = starts.clone();
+        let cache = place.cache().on_progress(move |phase, done, _| {
+            if phase == Phase::Verify {
+                let count = counter.fetch_add(usize::from(done == 0), Ordering::Relaxed);
+                if done > 0 && count == stop_at {
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        (cache.verify(), starts.load(Ordering::Relaxed))
+    };
+    let (found, starts) = counting(usize::MAX);
+    assert_eq!((found.unwrap().len(), starts), (3, 3), "two extractions hashed, one archive unpacked");
+    assert!(matches!(counting(2).0, Err(Error::Cancelled)));
+}
+
+/// Only lower-case hashes are the cache's own names.
+#[test]
+fn folders_of_others_are_left_alone() {
+    let place = Place::new();
+    place.open(&release_zip()).unwrap();
+    let other = place.cache_root().join("archives-v1").join("A".repeat(64));
+    fs::create_dir(&other).unwrap();
+    assert!(place.cache().verify().unwrap().iter().all(|checked| !checked.path.starts_with(&other)));
+    place.cache().gc(Duration::ZERO, false).unwrap();
+    assert!(other.exists());
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Address, Client, exchange::Ended, fetch::Answer};
 use crate::{
-    Error, Manifest, NetworkFault, Result, hashing, manifest::MANIFEST_MAX_BYTES, progress::Progress,
+    Error, Manifest, NetworkFault, Result, manifest::MANIFEST_MAX_BYTES, pin::is_commit, progress::Progress,
 };
 
 /// The hub lists every file of a repository here.
@@ -108,9 +108,4 @@ impl Client {
             (status, _) => Err(Error::HubFault { url: url(), fault: NetworkFault::Status { status } }),
         }
     }
-}
-
-/// A full commit hash, which never means anything else later.
-pub(crate) fn is_commit(text: &str) -> bool {
-    hashing::is_hex(text, 40)
 }
