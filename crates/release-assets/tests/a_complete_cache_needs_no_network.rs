@@ -1,4 +1,5 @@
 //! W2, D6, D7: what is here is used without a network; what is missing is named; a zip can be brought by hand.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;
@@ -82,7 +83,8 @@ fn what_is_missing_is_named() {
     assert!(matches!(error, Error::Offline { .. }), "{error:?}");
 }
 
-/// A cache that cannot be written is used as long as it is right.
+/// A cache that cannot be written is used as long as it is right. Permissions do not hold the superuser: what holds for
+/// that one too is in `a_read_only_disk_is_used`.
 #[cfg(unix)]
 #[test]
 fn a_read_only_cache_is_used() {

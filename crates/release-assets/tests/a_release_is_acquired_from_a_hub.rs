@@ -1,4 +1,5 @@
 //! RA3 to RA9, W1, W3, W4: from a repository to a verified folder, and back to it after any damage.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;
@@ -10,7 +11,7 @@ use loopback::{
     hub::{self, COMMIT, Hub, REPOSITORY, wanted},
     server::Reply,
 };
-use release_assets::{Cache, Damage, Error, HubRelease, Outcome, Release, Trust};
+use release_assets::{Damage, Error, HubRelease, Outcome, Release, Trust};
 use serde_json::{Value, json};
 use support::{Place, release_zip};
 
@@ -228,26 +229,6 @@ fn a_branch_that_moves_on_is_followed() {
     assert_eq!(after.commit.as_deref(), Some(later.as_str()));
     assert_ne!(after.root, before.root);
     assert!(before.root.exists());
-}
-
-#[test]
-fn contract_files_are_copied() {
-    let (place, hub) = place_and_hub();
-    let release = acquire(&place, &hub, &wanted()).unwrap();
-    let folder = place.dir.path().join("out");
-    fs::create_dir(&folder).unwrap();
-    // RA10.
-    for _ in 0..2 {
-        let written = release.copy_contract_files(&folder).unwrap();
-        assert_eq!(
-            written,
-            ["release_provenance.json", "release_metadata.json"].map(|name| folder.join(name))
-        );
-        assert_eq!(fs::read(&written[0]).unwrap(), fs::read(release.provenance()).unwrap());
-        assert_eq!(fs::read(&written[1]).unwrap(), fs::read(release.metadata().unwrap()).unwrap());
-        assert_eq!(support::tree(&folder).len(), 2);
-    }
-    let _ = Cache::new(place.cache_root());
 }
 
 /// Archives that are sound and no releases, in the place of ours: damage like any other, not the publisher's fault.

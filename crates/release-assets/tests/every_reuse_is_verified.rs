@@ -4,7 +4,12 @@
 
 mod support;
 
-use std::{fs, path::Path, time::SystemTime};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
 
 use release_assets::{Damage, Outcome, Release};
 use serde_json::{Value, json};
@@ -52,26 +57,34 @@ fn changed(path: &str) -> Vec<Damage> {
     vec![Damage::Changed { path: path.to_owned() }]
 }
 
-/// RA4: the same root, and not one byte, name or time below the cache changes.
+/// RA4: the same root, and not one byte or name below the cache changes, nor any time but those of the extraction and of its
+/// archive's folder, by which `gc` knows what is used.
 #[test]
 fn an_intact_extraction_is_reused_without_writing() {
     let place = Place::new();
     let zip = release_zip();
     let first = place.open(&zip).unwrap();
-    let snapshot = || -> Vec<(String, SystemTime)> {
-        let times = |path: String| {
-            let time = fs::symlink_metadata(place.dir.path().join(&path)).unwrap().modified().unwrap();
-            (path, time)
-        };
-        let mut all: Vec<_> =
-            tree(&place.cache_root()).into_iter().map(|p| times(format!("cache/{p}"))).collect();
-        all.extend(["cache".to_owned(), "cache/archives-v1".to_owned()].map(times));
-        all
+    let time = |path: &Path| fs::symlink_metadata(path).unwrap().modified().unwrap();
+    let used = [first.root.clone(), first.root.parent().unwrap().to_owned()];
+    let past = SystemTime::UNIX_EPOCH + Duration::from_hours(1);
+    for folder in &used {
+        fs::File::open(folder).unwrap().set_modified(past).unwrap();
+    }
+    let snapshot = || {
+        let paths: BTreeSet<PathBuf> = tree(&place.cache_root())
+            .iter()
+            .flat_map(|path| Path::new(path).ancestors())
+            .map(|path| place.cache_root().join(path))
+            .filter(|path| !used.contains(path))
+            .collect();
+        let times: Vec<_> = paths.into_iter().map(|path| (time(&path), path)).collect();
+        (times, contents(&place.cache_root()))
     };
     let before = snapshot();
     let second = place.open(&zip).unwrap();
     assert_eq!((second.root, second.outcome), (first.root, Outcome::Reused));
     assert_eq!(snapshot(), before);
+    assert!(used.iter().all(|folder| time(folder) > past), "they are used");
 }
 
 /// RA5: same size, one bit.

@@ -1,5 +1,6 @@
 //! What the builder does not say comes from the hub's own environment variables and from the proxies' (D5), and what the
 //! builder says wins. Each case is a process of its own, with an environment of its own.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod loopback;
@@ -9,7 +10,7 @@ use std::{
     env,
     io::{Read, Write},
     net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
-    process::Command,
+    process::Stdio,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -53,10 +54,9 @@ fn child() {
 
 /// What a child says, with nothing in its environment but this.
 fn say(what: &str, variables: &[(&str, &str)]) -> String {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "child", "--nocapture"]).env_clear().env(CHILD, what);
-    command.envs(variables.iter().copied());
-    String::from_utf8(command.output().unwrap().stdout).unwrap()
+    let mut command = support::child();
+    command.env_clear().env(CHILD, what).envs(variables.iter().copied());
+    String::from_utf8(command.stdout(Stdio::piped()).output().unwrap().stdout).unwrap()
 }
 
 #[test]
@@ -76,6 +76,7 @@ fn endpoint_offline_and_cache() {
         let said = say("plain", &[("HF_HUB_OFFLINE", value)]);
         assert!(said.contains(&format!("offline={expected}")), "{value}: {said}");
     }
+    assert!(say("plain", &[("TRANSFORMERS_OFFLINE", "1")]).contains("offline=true"));
     for (variables, root) in [
         (vec![("HF_HOME", "/hf")], "/hf/hub/sam-kit"),
         (vec![("HF_HOME", "/hf"), ("HF_HUB_CACHE", "/cache")], "/cache/sam-kit"),
@@ -127,6 +128,9 @@ fn tokens() {
     assert_eq!(seen(&[]), None);
     assert_eq!(seen(&[("HF_TOKEN", "hf_env"), ("HF_HOME", home)]).as_deref(), Some("Bearer hf_env"));
     assert_eq!(seen(&[("HF_HOME", home)]).as_deref(), Some("Bearer hf_login"));
+    let elsewhere = place.write("elsewhere", b"hf_path");
+    let elsewhere = ("HF_TOKEN_PATH", elsewhere.to_str().unwrap());
+    assert_eq!(seen(&[("HF_HOME", home), elsewhere]).as_deref(), Some("Bearer hf_path"));
     assert_eq!(seen(&[("HF_HOME", home), ("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")]), None);
 }
 
