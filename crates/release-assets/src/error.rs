@@ -292,40 +292,8 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Says what was wrong before, where something was. A cancelled run is no failure.
-    pub(crate) fn while_repairing(self, found: &[Damage]) -> Self {
-        match self {
-            Self::Cancelled => Self::Cancelled,
-            other if found.is_empty() => other,
-            other => Self::NotRepaired { found: found.to_vec(), source: Box::new(other) },
-        }
-    }
-
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io { path: path.into(), source }
-    }
-
-    /// Names an archive by what the caller knows of it, in place of the cache's file it is in.
-    pub(crate) fn of_archive(self, temporary: &Path, name: &Path) -> Self {
-        let name = || name.to_owned();
-        match self {
-            Self::Archive { archive, member, rule } if archive == temporary => {
-                Self::Archive { archive: name(), member, rule }
-            }
-            Self::Layout { archive, detail } if archive == temporary => {
-                Self::Layout { archive: name(), detail }
-            }
-            Self::Graph { archive, graph, source } if archive == temporary => {
-                Self::Graph { archive: name(), graph, source }
-            }
-            Self::HashMismatch { path, size, expected, found } if path == temporary => {
-                Self::HashMismatch { path: name(), size, expected, found }
-            }
-            Self::ArchiveChanged { path, before, after } if path == temporary => {
-                Self::ArchiveChanged { path: name(), before, after }
-            }
-            other => other,
-        }
     }
 
     /// The error with every cause of it, in one line.
@@ -352,6 +320,41 @@ impl Error {
                 Self::DiskFull { path: path.into(), needed: needed.into() }
             }
             _ => Self::io(path, source),
+        }
+    }
+}
+
+#[cfg(feature = "network")]
+impl Error {
+    /// Says what was wrong before, where something was. A cancelled run is no failure.
+    pub(crate) fn while_repairing(self, found: &[Damage]) -> Self {
+        match self {
+            Self::Cancelled => Self::Cancelled,
+            other if found.is_empty() => other,
+            other => Self::NotRepaired { found: found.to_vec(), source: Box::new(other) },
+        }
+    }
+
+    /// Names an archive by what the caller knows of it, in place of the cache's file it is in.
+    pub(crate) fn of_archive(self, temporary: &Path, name: &Path) -> Self {
+        let name = || name.to_owned();
+        match self {
+            Self::Archive { archive, member, rule } if archive == temporary => {
+                Self::Archive { archive: name(), member, rule }
+            }
+            Self::Layout { archive, detail } if archive == temporary => {
+                Self::Layout { archive: name(), detail }
+            }
+            Self::Graph { archive, graph, source } if archive == temporary => {
+                Self::Graph { archive: name(), graph, source }
+            }
+            Self::HashMismatch { path, size, expected, found } if path == temporary => {
+                Self::HashMismatch { path: name(), size, expected, found }
+            }
+            Self::ArchiveChanged { path, before, after } if path == temporary => {
+                Self::ArchiveChanged { path: name(), before, after }
+            }
+            other => other,
         }
     }
 }

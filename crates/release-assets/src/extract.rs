@@ -57,6 +57,7 @@ impl Archive {
 
     /// Opens an archive whose hash is known and will be checked beside the files of its extraction, on another
     /// thread. Until then nothing that the listing says is trusted.
+    #[cfg(feature = "network")]
     pub(crate) fn open_unhashed(
         path: &Path,
         expected: &str,
@@ -109,11 +110,13 @@ impl Archive {
         &self.path
     }
 
+    #[cfg(feature = "network")]
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
     /// Copies the archive into a new, empty file and makes that durable; the hash is that of what was written.
+    #[cfg(feature = "network")]
     pub(crate) fn copy_to(&mut self, target: &mut File, path: &Path, progress: &Progress) -> Result<String> {
         let size = self.size;
         let mut counter = progress.phase(Phase::Import, size)?;

@@ -123,6 +123,7 @@ pub(crate) fn write_whole(folder: &Path, prefix: &str, path: &Path, bytes: &[u8]
 /// As [`write_whole`], unless something has the name already: that stays, and the answer is false. `link` gives a file a
 /// second name that must be free; where the file system has no such thing, the file is written in its place, which
 /// others may see half-written.
+#[cfg(feature = "network")]
 pub(crate) fn write_new(
     folder: &Path,
     prefix: &str,
@@ -249,6 +250,7 @@ mod tests {
     use super::*;
 
     /// With links and without, a name that is taken stays what it is.
+    #[cfg(feature = "network")]
     #[test]
     fn what_is_new_replaces_nothing() {
         for links in [true, false] {

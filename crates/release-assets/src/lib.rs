@@ -1,6 +1,4 @@
 #![doc = include_str!("../README.md")]
-// Without it, what only serves downloads waits unused.
-#![cfg_attr(not(feature = "network"), allow(dead_code))]
 
 #[cfg(feature = "network")]
 mod acquire;

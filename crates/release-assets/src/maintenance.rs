@@ -150,12 +150,11 @@ impl Cache {
             State::Absent => return Ok(vec![Damage::NotAFolder]),
             State::Damaged(damage) => return Ok(damage),
         };
-        let given = match given {
-            Some(given) => given,
-            None => {
-                let fingerprints = archive.fingerprints(self.progress())?;
-                given.insert(tree::inventory(archive, fingerprints))
-            }
+        let given = if let Some(given) = given {
+            given
+        } else {
+            let fingerprints = archive.fingerprints(self.progress())?;
+            given.insert(tree::inventory(archive, fingerprints))
         };
         // Both are sorted, and of the same paths: the extraction was found to have the archive's.
         let pairs = given.iter().zip(contents.inventory);

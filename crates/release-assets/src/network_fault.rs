@@ -64,6 +64,7 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
+#[cfg(feature = "network")]
 impl NetworkFault {
     /// Whether asking again may help.
     pub(crate) fn is_transient(&self) -> bool {

@@ -1,6 +1,8 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, InventoryEntry, Result, hashing, url_rule::redact};
+#[cfg(feature = "network")]
+use crate::{Error, InventoryEntry, Result};
+use crate::{hashing, url_rule::redact};
 
 /// The bytes that a release must have, and who says so. Given a pin, nothing else is accepted.
 ///
@@ -137,6 +139,14 @@ impl Pin {
         }
     }
 
+    /// As it goes into a record: without what may be secret.
+    pub(crate) fn redacted(&self) -> Self {
+        Self { url: self.url.as_deref().map(redact), ..self.clone() }
+    }
+}
+
+#[cfg(feature = "network")]
+impl Pin {
     /// The pin that ships with this crate for an asset at a commit, if there is one. Commits are the same in copies of a
     /// repository and however its name is written.
     pub(crate) fn built_in(commit: &str, wanted: (&str, &str, Option<&str>)) -> Option<Self> {
@@ -176,11 +186,6 @@ impl Pin {
         }
     }
 
-    /// As it goes into a record: without what may be secret.
-    pub(crate) fn redacted(&self) -> Self {
-        Self { url: self.url.as_deref().map(redact), ..self.clone() }
-    }
-
     /// Checks the form of what was given.
     pub(crate) fn validate(&self) -> Result<()> {
         let hashes =
@@ -195,7 +200,6 @@ impl Pin {
             let detail = format!("`{}` is no full commit in lower-case hex", commit.escape_debug());
             return Err(Error::Setting { name: "pin", detail });
         }
-        #[cfg(feature = "network")]
         if let Some(url) = &self.url {
             crate::network::Address::parse(url)?;
         }
@@ -243,6 +247,7 @@ impl Pin {
 }
 
 /// A full commit hash, which never means anything else later.
+#[cfg(feature = "network")]
 pub(crate) fn is_commit(text: &str) -> bool {
     hashing::is_hex(text, 40)
 }

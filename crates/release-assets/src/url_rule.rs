@@ -41,6 +41,7 @@ pub(crate) fn redact(text: &str) -> String {
 }
 
 /// The same for a text that could not be read as an address: nothing before an `@` is shown, nor anything where a query may hold it.
+#[cfg(feature = "network")]
 pub(crate) fn redact_unread(text: &str) -> String {
     match text.rsplit_once('@') {
         Some((before, _)) if before.contains(['?', '#']) => "…".to_owned(),

@@ -1,4 +1,5 @@
 //! XD2, D2: an archive whose graphs cannot be used is neither kept nor remembered, and errors name what the caller knows.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;

@@ -1,4 +1,5 @@
 //! D2 to D4, D10, D12, W12: what servers do wrong, each with the error it must end in, or the recovery from it.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;

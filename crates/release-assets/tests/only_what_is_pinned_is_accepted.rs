@@ -1,4 +1,5 @@
 //! D2, W4: a pin decides; without one the first download does, and says so.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;

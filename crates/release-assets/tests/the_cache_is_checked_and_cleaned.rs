@@ -1,4 +1,5 @@
 //! The cache as a whole: every byte can be checked without changing anything, and what is unused can be removed.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;
