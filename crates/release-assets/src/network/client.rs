@@ -7,8 +7,10 @@ use crate::{Error, Result};
 
 /// How to reach a hub and the hosts that archives lie on. Cheap to clone.
 ///
-/// What the builder does not set comes from the environment: `HF_ENDPOINT`, `HF_TOKEN` (or the file of a
-/// login), `HF_HUB_OFFLINE`, and `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY` for proxies.
+/// What the builder does not set comes from the environment, under the names of the hub's Python client:
+/// `HF_ENDPOINT`; `HF_TOKEN`, else the file of a login (`HF_TOKEN_PATH`, or `token` in `HF_HOME`), neither of which is used
+/// with `HF_HUB_DISABLE_IMPLICIT_TOKEN`; `HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`; and `ALL_PROXY`, `HTTPS_PROXY`,
+/// `HTTP_PROXY`, `NO_PROXY` for proxies.
 ///
 /// Only HTTPS is spoken, after redirects too. The token goes to the endpoint's scheme, host and port and
 /// nowhere else.
@@ -104,13 +106,13 @@ impl ClientBuilder {
     }
 
     /// The token for the endpoint; none means to send none, whatever the environment holds (default
-    /// `HF_TOKEN`, else the file of a login).
+    /// `HF_TOKEN`, else the file of a login; see [`Client`]).
     pub fn token(mut self, token: Option<String>) -> Self {
         self.token = Setting::Given(token);
         self
     }
 
-    /// Never to use the network (default `HF_HUB_OFFLINE`).
+    /// Never to use the network (default `HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`).
     pub fn offline(mut self, offline: bool) -> Self {
         self.offline = Some(offline);
         self
