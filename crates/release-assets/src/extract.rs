@@ -157,11 +157,8 @@ impl Archive {
     ) -> Result<Fingerprint> {
         let archive = self.path.clone();
         let read_error = |e| Error::io(&archive, e);
-        let refuse = |rule| Error::Archive {
-            archive: archive.clone(),
-            member: Some(entry.path.escape_debug().collect()),
-            rule,
-        };
+        let refuse =
+            |rule| Error::Archive { archive: archive.clone(), member: Some(entry.path.clone()), rule };
         self.file.seek(SeekFrom::Start(entry.data_offset)).map_err(read_error)?;
         let compressed = BufReader::with_capacity(BLOCK, (&mut self.file).take(entry.compressed));
         let mut source = Source::new(entry.method, compressed);
@@ -251,7 +248,7 @@ impl Archive {
     /// own.
     fn create_error(&self, target: &Path, entry: &Entry, error: io::Error) -> Error {
         if error.kind() == io::ErrorKind::AlreadyExists {
-            let (archive, member) = (self.path.clone(), Some(entry.path.escape_debug().collect()));
+            let (archive, member) = (self.path.clone(), Some(entry.path.clone()));
             return Error::Archive { archive, member, rule: ArchiveRule::FileSystemTwin };
         }
         Error::writing(target, error, self.listing.total_bytes)

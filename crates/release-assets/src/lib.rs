@@ -30,6 +30,7 @@ mod provenance;
 mod release;
 #[cfg(feature = "network")]
 mod resolve;
+mod shown;
 mod tree;
 mod url_rule;
 #[cfg(feature = "network")]

@@ -86,7 +86,7 @@ fn is_reserved(component: &str) -> bool {
 }
 
 /// Controls, and format characters that some file systems ignore and no reader sees.
-fn is_control_or_invisible(c: char) -> bool {
+pub(crate) fn is_control_or_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
             | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}'

@@ -84,9 +84,8 @@ impl HubRelease {
     }
 
     pub(crate) fn validate(&self) -> Result<()> {
-        let bad = |name, value: &str, why: &str| {
-            Err(Error::Setting { name, detail: format!("`{}`: {why}", value.escape_debug()) })
-        };
+        let bad =
+            |name, value: &str, why: &str| Err(Error::Setting { name, detail: format!("`{value}`: {why}") });
         // The hub's own rule for names, but for its reserved endings.
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let component =
