@@ -66,7 +66,7 @@ pub enum ArchiveRule {
         /// Components allowed.
         limit: usize,
     },
-    /// The name under which the cache keeps its own record.
+    /// The name under which the cache keeps its own record, or a path below it.
     #[error("the name is reserved for the cache's own record")]
     ReservedForRecord,
     /// Two members have the same path once `.` and doubled separators are gone.
@@ -147,7 +147,8 @@ pub enum ArchiveRule {
         /// Bytes allowed.
         limit: u64,
     },
-    /// The member claims to expand more than [`Limits::ratio`](crate::Limits::ratio) times.
+    /// The member, or where none is named all of them together, claims to expand more than
+    /// [`Limits::ratio`](crate::Limits::ratio) times.
     #[error("expands from {compressed} to {size} bytes, more than {limit} times")]
     Ratio {
         /// Bytes in the archive.

@@ -146,7 +146,8 @@ fn parse_entry(fields: &mut Fields<'_>, limits: &Limits) -> Result<Entry, Fault>
         return Err(fail(ArchiveRule::NotUtf8));
     }
     let member = member_name::parse(name, limits).map_err(fail)?;
-    if member_name::case_key(&member.path) == RECORD_NAME {
+    // Whole or as a folder: below it nothing could be written either, once the record is.
+    if member.path.split('/').next().is_some_and(|first| member_name::case_key(first) == RECORD_NAME) {
         return Err(fail(ArchiveRule::ReservedForRecord));
     }
     if flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION | FLAG_MASKED_HEADERS) != 0 {
@@ -205,7 +206,7 @@ fn check_kind(attributes: u32, is_folder: bool, size: u64) -> Result<(), Archive
 }
 
 fn check_sizes(entries: &[Entry], limits: &Limits) -> Result<u64, Fault> {
-    let mut total = 0u64;
+    let (mut total, mut total_compressed) = (0u64, 0u64);
     for entry in entries {
         let fail = |rule| fault(&entry.raw_name, rule);
         let (size, compressed) = (entry.size, entry.compressed);
@@ -213,6 +214,7 @@ fn check_sizes(entries: &[Entry], limits: &Limits) -> Result<u64, Fault> {
             return Err(fail(ArchiveRule::EntryTooLarge { found: size, limit: limits.entry_bytes }));
         }
         total = total.saturating_add(size);
+        total_compressed = total_compressed.saturating_add(compressed);
         if total > limits.total_bytes {
             return Err(fail(ArchiveRule::TotalTooLarge { found: total, limit: limits.total_bytes }));
         }
@@ -222,6 +224,11 @@ fn check_sizes(entries: &[Entry], limits: &Limits) -> Result<u64, Fault> {
         if size > Limits::RATIO_FLOOR && size > compressed.saturating_mul(limits.ratio) {
             return Err(fail(ArchiveRule::Ratio { compressed, size, limit: limits.ratio }));
         }
+    }
+    // Many members below their own floor can fill a disk together.
+    if total > Limits::TOTAL_RATIO_FLOOR && total > total_compressed.saturating_mul(limits.ratio) {
+        let (compressed, size, limit) = (total_compressed, total, limits.ratio);
+        return Err(ArchiveRule::Ratio { compressed, size, limit }.into());
     }
     Ok(total)
 }

@@ -65,14 +65,6 @@ pub(crate) fn read_at<R: Read + Seek>(reader: &mut R, offset: u64, count: u64) -
 
 /// A rule that a member breaks.
 pub(crate) fn fault(raw_name: &[u8], rule: ArchiveRule) -> Fault {
-    Fault::Rule { member: Some(printable(raw_name)), rule }
-}
-
-/// A member's name for a message: one line, escaped, of bounded length.
-fn printable(raw_name: &[u8]) -> String {
-    let mut text: String = String::from_utf8_lossy(raw_name).escape_debug().take(200).collect();
-    if text.is_empty() {
-        text.push_str("(no name)");
-    }
-    text
+    let name = if raw_name.is_empty() { "(no name)".into() } else { String::from_utf8_lossy(raw_name) };
+    Fault::Rule { member: Some(name.into_owned()), rule }
 }
