@@ -8,6 +8,7 @@ mod support;
 
 use std::{
     env,
+    ffi::OsStr,
     io::{Read, Write},
     net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
     process::Stdio,
@@ -53,9 +54,10 @@ fn child() {
 }
 
 /// What a child says, with nothing in its environment but this.
-fn say(what: &str, variables: &[(&str, &str)]) -> String {
+fn say(what: &str, variables: &[(&str, impl AsRef<OsStr>)]) -> String {
     let mut command = support::child();
-    command.env_clear().env(CHILD, what).envs(variables.iter().copied());
+    command.env_clear().env(CHILD, what);
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     String::from_utf8(command.stdout(Stdio::piped()).output().unwrap().stdout).unwrap()
 }
 
@@ -68,8 +70,10 @@ fn endpoint_offline_and_cache() {
     assert!(say("plain", &[mirror]).contains("endpoint=https://mirror.example/hub offline=false"));
     assert!(
         say("plain", &[("HF_ENDPOINT", "http://mirror.example")])
-            .contains("error=http://mirror.example/: only https")
+            .contains("error=HF_ENDPOINT: http://mirror.example/: only https")
     );
+    let said = say("plain", &[("HF_ENDPOINT", "mirror.example")]);
+    assert!(said.contains("error=HF_ENDPOINT: mirror.example: it is no absolute URL"), "{said}");
     for (value, expected) in
         [("1", true), ("ON", true), ("yes", true), ("True", true), ("0", false), ("", false)]
     {
@@ -101,7 +105,7 @@ fn endpoint_offline_and_cache() {
     assert!(say("plain", &[token, ("HF_HUB_OFFLINE", "1")]).contains("offline=true"), "nobody needs it");
     for proxy in ["http://[bad", "foo://proxy.example"] {
         let said = say("plain", &[("HTTPS_PROXY", proxy)]);
-        assert!(said.contains("error=proxy: the address in HTTPS_PROXY"), "{proxy}: {said}");
+        assert!(said.contains("error=HTTPS_PROXY: its address"), "{proxy}: {said}");
     }
 }
 
@@ -196,4 +200,24 @@ fn proxies() {
     assert_eq!(used(&[("HTTPS_PROXY", &address)]), 3, "info, manifest and archive");
     assert_eq!(used(&[("ALL_PROXY", &address)]), 3);
     assert_eq!(used(&[("HTTPS_PROXY", &address), ("NO_PROXY", "localhost")]), 0);
+}
+
+/// What is no text is not left out: another hub, a way around the proxy or the network itself would be used in silence.
+#[cfg(unix)]
+#[test]
+fn values_that_are_no_text_are_errors() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let odd = OsStr::from_bytes(b"https://hub.example/hunter2\xff");
+    let names = ["HF_ENDPOINT", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_TOKEN"];
+    for name in [&names[..], &["HTTPS_PROXY", "all_proxy", "NO_PROXY"]].concat() {
+        let said = say("plain", &[(name, odd)]);
+        assert!(said.contains(&format!("error={name}: its value is not UTF-8")), "{name}: {said}");
+        assert!(!said.contains("hunter2"), "{said}");
+        assert!(say("builder", &[(name, odd)]).contains("endpoint=https://own.example/"), "{name}");
+    }
+    let place = Place::new();
+    let token = place.write("token", b"hunter2\xff");
+    let said = say("plain", &[("HF_TOKEN_PATH", token.as_os_str())]);
+    assert!(said.contains("error=token:") && !said.contains("hunter2"), "{said}");
 }

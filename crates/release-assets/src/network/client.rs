@@ -166,17 +166,17 @@ impl ClientBuilder {
 
     /// Makes the client; nothing is sent yet.
     ///
-    /// Errors: [`Error::Url`] (an endpoint that is not plain HTTPS), [`Error::Setting`] (token, certificates
-    /// or proxy of no valid form).
+    /// Errors: [`Error::Url`] (an endpoint that is not plain HTTPS), [`Error::Setting`] (token, certificates,
+    /// proxy, or a variable of the environment, of no valid form).
     pub fn build(self) -> Result<Client> {
-        let endpoint = Address::parse(&self.endpoint.unwrap_or_else(environment::endpoint))?;
+        let endpoint = self.endpoint.map_or_else(environment::endpoint, |url| Address::parse(&url))?;
+        let offline = self.offline.map_or_else(environment::offline, Ok)?;
         let token = match self.token {
-            Setting::Environment => environment::token(),
+            // Without a network nothing is sent, so a bad token of the environment is nobody's concern.
+            _ if offline => None,
+            Setting::Environment => environment::token()?,
             Setting::Given(token) => token,
         };
-        let offline = self.offline.unwrap_or_else(environment::offline);
-        // Without a network nothing is sent, so a bad token of the environment is nobody's concern.
-        let token = token.filter(|_| !offline);
         // What is sent as a header must be one visible line; and what it is must not be shown.
         if token
             .as_ref()
@@ -191,13 +191,7 @@ impl ClientBuilder {
         };
         let proxy = match self.proxy {
             Setting::Environment if offline => None,
-            Setting::Environment => {
-                // One that cannot be understood is not left out: going straight is just what its owner does not want.
-                if let Some(name) = environment::proxies().find(|(_, text)| ureq::Proxy::new(text).is_err()) {
-                    return Err(setting("proxy", &format!("the address in {} cannot be understood", name.0)));
-                }
-                ureq::Proxy::try_from_env()
-            }
+            Setting::Environment => environment::proxy()?,
             Setting::Given(None) => None,
             Setting::Given(Some(text)) => Some(
                 ureq::Proxy::new(&text).map_err(|_| setting("proxy", "its address cannot be understood"))?,
