@@ -295,8 +295,13 @@ fn find_unexpected(
             Err(e) => return damage.push(unreadable(e)),
         };
         let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let path = if folder.is_empty() { name.into_owned() } else { format!("{folder}/{name}") };
+        let within =
+            |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        // What is shown of a name that is not Unicode may be the archive's own name for another file.
+        let Some(path) = name.to_str().map(within) else {
+            damage.push(Damage::Unexpected { path: within(&name.to_string_lossy()) });
+            continue;
+        };
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_folder && folders.contains(path.as_str()) {
             find_unexpected(root, &path, files, folders, damage);
@@ -312,5 +317,10 @@ pub(crate) fn read_record(root: &Path, limit: u64) -> std::result::Result<Map<St
         return Err("it is not a regular file".to_owned());
     }
     let bytes = files::read_small(&path, limit).map_err(|e| e.with_causes())?;
-    serde_json::from_slice(&bytes).map_err(|e| e.to_string())
+    let record = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
+    // A field that is there twice, or padding, would be taken otherwise by another reader.
+    if provenance::to_bytes(&record) != bytes {
+        return Err("it is not in the form in which records are written".to_owned());
+    }
+    Ok(record)
 }

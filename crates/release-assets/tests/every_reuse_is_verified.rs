@@ -291,3 +291,48 @@ fn the_old_tree_stays_if_the_new_one_cannot_be_made() {
     assert_eq!(contents(&first.root), damaged);
     assert_eq!(place.files().len(), damaged.len() + 1, "{:?}", place.files());
 }
+
+/// Names that are no Unicode are shown as the archive's own names, and are not taken for them.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_only_looks_like_the_archives() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+    let zip = support::zip_of(&[
+        ("m.onnx", support::graph()),
+        ("d\u{fffd}/a.txt", b"x".to_vec()),
+        ("e\u{fffd}.txt", b"x".to_vec()),
+    ]);
+    for name in [&b"d\xfe"[..], b"e\xff.txt"] {
+        let place = Place::new();
+        let first = place.open(&zip).unwrap();
+        let planted = first.root.join(OsStr::from_bytes(name));
+        if name.ends_with(b".txt") {
+            fs::write(planted, "x").unwrap();
+        } else {
+            fs::create_dir(&planted).unwrap();
+            fs::write(planted.join("b"), "x").unwrap();
+        }
+        let expected = Damage::Unexpected { path: String::from_utf8_lossy(name).into_owned() };
+        assert_eq!(place.open(&zip).unwrap().outcome, Outcome::Repaired { reasons: vec![expected] });
+    }
+}
+
+/// Readers differ in which of two fields of one name they take, and padding hides things: the record has one form.
+#[test]
+fn a_record_that_says_something_twice() {
+    for (from, to) in [
+        ("{\n  \"archive_sha256\":", "{\n  \"archive_sha256\": \"f\",\n  \"archive_sha256\":"),
+        ("\"kind\": \"local archive\"", "\"kind\": \"hub\",\n    \"kind\": \"local archive\""),
+        ("\n}", "\n\n}"),
+    ] {
+        let reasons = repaired(|root| {
+            overwrite(root, RECORD, |bytes| {
+                let text = String::from_utf8(bytes.clone()).unwrap();
+                assert!(text.contains(from), "{text}");
+                *bytes = text.replace(from, to).into_bytes();
+            });
+        });
+        assert!(matches!(reasons[..], [Damage::Record { .. }]), "{from:?}: {reasons:?}");
+    }
+}
