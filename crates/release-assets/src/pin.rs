@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "network")]
-use crate::{Error, InventoryEntry, Result};
+use crate::{Error, InventoryEntry, Result, url_rule::without_fragment};
 use crate::{hashing, url_rule::redact};
 
 /// The bytes that a release must have, and who says so. Given a pin, nothing else is accepted.
@@ -171,7 +171,9 @@ impl Pin {
     /// Holds an address against the pin's, showing neither's query.
     pub(crate) fn require_address(&self, url: &str) -> Result<()> {
         match &self.url {
-            Some(pinned) if pinned != url => Err(self.broken("the address", &redact(pinned), &redact(url))),
+            Some(pinned) if without_fragment(pinned) != without_fragment(url) => {
+                Err(self.broken("the address", &redact(pinned), &redact(url)))
+            }
             _ => Ok(()),
         }
     }
@@ -192,12 +194,12 @@ impl Pin {
             self.members.iter().map(|m| &m.sha256).chain(&self.manifest_sha256).chain([&self.sha256]);
         for hash in hashes {
             if !is_sha256(hash) {
-                let detail = format!("`{}` is no SHA-256 in lower-case hex", hash.escape_debug());
+                let detail = format!("`{hash}` is no SHA-256 in lower-case hex");
                 return Err(Error::Setting { name: "pin", detail });
             }
         }
         if let Some(commit) = self.commit.as_ref().filter(|commit| !is_commit(commit)) {
-            let detail = format!("`{}` is no full commit in lower-case hex", commit.escape_debug());
+            let detail = format!("`{commit}` is no full commit in lower-case hex");
             return Err(Error::Setting { name: "pin", detail });
         }
         if let Some(url) = &self.url {
@@ -227,13 +229,16 @@ impl Pin {
     /// Holds the files of a release against the pinned ones.
     pub(crate) fn require_members(&self, inventory: &[InventoryEntry]) -> Result<()> {
         for member in &self.members {
-            let what = || format!("file {}", member.path.as_deref().unwrap_or("of any name"));
+            let what = || match &member.path {
+                Some(path) => format!("the file {path}"),
+                None => "a file known by its content alone".to_owned(),
+            };
             let found = match &member.path {
                 Some(path) => inventory.iter().find(|entry| entry.path == *path),
                 None => inventory.iter().find(|entry| entry.sha256 == member.sha256),
             };
             let Some(found) = found else {
-                return Err(self.broken(&what(), &member.sha256, "no such file"));
+                return Err(self.broken(&what(), &member.sha256, "missing"));
             };
             if found.sha256 != member.sha256 {
                 return Err(self.broken(&what(), &member.sha256, &found.sha256));

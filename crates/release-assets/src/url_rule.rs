@@ -8,6 +8,9 @@ pub enum UrlRule {
     /// Its scheme is another than `https`, at the start or after a redirect.
     #[error("only https is used")]
     NotHttps,
+    /// It is longer than servers take.
+    #[error("it is too long")]
+    TooLong,
     /// It names no host.
     #[error("it names no host")]
     NoHost,
@@ -38,6 +41,11 @@ pub(crate) fn redact(text: &str) -> String {
     let shown = format!("{scheme}{separator}{host}{path}{cut}{hidden}");
     // What is recorded stays the address that it is; only what would command a terminal is not kept.
     shown.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// What of an address is asked for: its fragment is not.
+pub(crate) fn without_fragment(url: &str) -> &str {
+    url.split('#').next().unwrap_or(url)
 }
 
 /// The same for a text that could not be read as an address: nothing before an `@` is shown, nor anything where a query may hold it.

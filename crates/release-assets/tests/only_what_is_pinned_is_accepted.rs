@@ -88,10 +88,10 @@ fn each_part_of_a_pin_is_held() {
     let path = Some("bundle/metadata.json");
     with_member(&metadata, path, Some(38)).unwrap();
     with_member(&metadata, None, None).unwrap();
-    broken(with_member(&hash(), path, None), "file bundle/metadata.json");
-    broken(with_member(&metadata, Some("none"), None), "file none");
-    broken(with_member(&hash(), None, None), "file of any name");
-    broken(with_member(&metadata, path, Some(1)), "file bundle/metadata.json");
+    broken(with_member(&hash(), path, None), "the file bundle/metadata.json");
+    broken(with_member(&metadata, Some("none"), None), "the file none");
+    broken(with_member(&hash(), None, None), "a file known by its content alone");
+    broken(with_member(&metadata, path, Some(1)), "the file bundle/metadata.json");
 }
 
 /// Nothing of another archive stays, and the right one is taken as soon as it is there.
@@ -301,9 +301,11 @@ fn a_pinned_commit_is_the_default_revision() {
     case.acquire(&wanted().pin(pin.clone())).unwrap();
     assert_eq!(case.hub.server.requests().len(), before);
     let mut no_commit = pin;
-    no_commit.commit = Some("main".to_owned());
-    let error = case.acquire(&wanted().pin(no_commit)).unwrap_err();
-    assert!(matches!(error, Error::Setting { name: "pin", .. }), "{error:?}");
+    for form in ["main", "", "0123456789ABCDEF0123456789ABCDEF01234567"] {
+        no_commit.commit = Some(form.to_owned());
+        let error = case.acquire(&wanted().pin(no_commit.clone())).unwrap_err();
+        assert!(matches!(error, Error::Setting { name: "pin", .. }), "{error:?}");
+    }
 }
 
 /// A page of an error, sent with a good status, is no archive that could be accepted in the place of the first.
@@ -318,4 +320,25 @@ fn what_is_no_archive_is_not_offered_for_acceptance() {
         assert!(matches!(error, Error::Archive { rule: ArchiveRule::NotZip, .. }), "{error:?}");
         assert!(error.to_string().contains(ARCHIVE), "{error}");
     }
+}
+
+/// What stands behind a `#` is never sent: it makes no other address.
+#[test]
+fn a_fragment_is_no_part_of_an_address() {
+    let case = Case::new();
+    let client = case.hub.server.client().build().unwrap();
+    let acquire = |fragment: &str| {
+        let url = case.hub.server.url(ARCHIVE) + fragment;
+        case.place.cache().acquire_url(&UrlRelease::new(url), &client)
+    };
+    let first = acquire("#a").unwrap();
+    assert_eq!(first.trust, Trust::FirstUse);
+    case.hub.world.lock().unwrap().archive = other_zip();
+    std::fs::remove_dir_all(first.root.parent().unwrap()).unwrap();
+    for fragment in ["#b", "", "#"] {
+        assert!(matches!(acquire(fragment), Err(Error::ArchiveReplaced { .. })), "{fragment}");
+    }
+    let mut pin = Pin::new(hub::digest(&other_zip()), "MIT", "the tests", "2026-11-30");
+    pin.url = Some(case.hub.server.url(ARCHIVE) + "#c");
+    case.url(Some(&pin)).unwrap();
 }

@@ -12,7 +12,7 @@ use loopback::{
     hub::{ARCHIVE, COMMIT, Hub, wanted},
     server::{Reply, Request, Server, Then},
 };
-use release_assets::{Client, Error, HubRelease, NetworkFault};
+use release_assets::{Client, Error, HubRelease, NetworkFault, UrlRule};
 use support::{Place, release_zip};
 
 const MANIFEST: &str = "release_assets.json";
@@ -246,4 +246,15 @@ fn a_mirror_is_asked_in_the_hubs_place() {
     let mirror = hub.server.client().endpoint(hub.server.other_host("")).build().unwrap();
     let release = place.cache().acquire(&wanted(), &mirror).unwrap();
     assert_eq!(release.archive_sha256, hub.archive_sha256());
+}
+
+/// What is remembered has to stay small enough to be read again.
+#[test]
+fn absurdly_long_answers() {
+    let tag = serde_json::json!({"sha": COMMIT, "pipeline_tag": "x".repeat(100_000)});
+    let tag = error(at("/api/models", Reply::ok(tag.to_string())));
+    assert!(matches!(tag, Error::Hub { ref detail, .. } if detail.contains("100000 bytes")), "{tag:?}");
+    let url = loopback::hub::manifest(&format!("https://hub.example/{}.zip", "x".repeat(100_000)));
+    let url = error(at(MANIFEST, Reply::ok(url)));
+    assert!(matches!(url, Error::Url { rule: UrlRule::TooLong, .. }), "{}", url);
 }
