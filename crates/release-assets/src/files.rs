@@ -74,22 +74,21 @@ pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Marks something as used now. Best effort: a cache that cannot be written is not cleaned up either.
-pub(crate) fn touch(path: &Path) {
-    let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+/// Marks a folder as used now. Best effort: a cache that cannot be written is not cleaned up either.
+pub(crate) fn touch(folder: &Path) {
+    // Opening a pipe in its place would wait for the other end.
+    if fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
+        let _ = File::open(folder).and_then(|file| file.set_modified(SystemTime::now()));
+    }
 }
 
-/// Whether something was last changed at least this long ago. A time in the future, beyond what clocks of machines that share a folder
-/// may differ by, says nothing and counts as old.
+/// Whether something was last changed at least this long ago. A time in the future is not: a clock that was set back must not make
+/// everything old at once.
 pub(crate) fn is_older(path: &Path, age: Duration) -> bool {
-    const CLOCKS: Duration = Duration::from_hours(24);
     let Ok(touched) = fs::symlink_metadata(path).and_then(|metadata| metadata.modified()) else {
         return false;
     };
-    match SystemTime::now().duration_since(touched) {
-        Ok(past) => past >= age,
-        Err(future) => age.is_zero() || future.duration() > CLOCKS,
-    }
+    SystemTime::now().duration_since(touched).unwrap_or_default() >= age
 }
 
 /// Renames. On Windows a scanner or a reader that has the file open for a moment makes this fail, so it is tried for

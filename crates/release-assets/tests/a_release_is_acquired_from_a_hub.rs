@@ -147,7 +147,7 @@ fn an_edited_record_is_not_believed() {
     for field in record.as_object().unwrap().keys() {
         let mut edited = record.clone();
         edited[field] = json!("something else");
-        fs::write(release.provenance(), edited.to_string()).unwrap();
+        fs::write(release.provenance(), format!("{edited:#}")).unwrap();
         let mended = acquire(&place, &hub, &wanted().revision("main")).unwrap();
         assert_eq!(damage(&mended), [Damage::RecordField { field: field.clone() }]);
         assert_eq!(fs::read_to_string(release.provenance()).unwrap(), original, "{field}");
@@ -279,4 +279,18 @@ fn rubbish_in_the_cache_is_cleared_away() {
             assert_eq!(acquire(&place, &hub, &wanted()).unwrap().trust, Trust::FirstUse);
         }
     }
+}
+
+/// A pipe where the archive's folder was: opening it would wait for its other end for ever.
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_cache_blocks_nobody() {
+    let (place, hub) = place_and_hub();
+    let entry = acquire(&place, &hub, &wanted()).unwrap().root.parent().unwrap().to_owned();
+    fs::remove_dir_all(&entry).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&entry).status().unwrap().success());
+    let (sender, done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(acquire(&place, &hub, &wanted()).map(|found| found.outcome)));
+    let outcome = done.recv_timeout(std::time::Duration::from_secs(30)).expect("it must not wait");
+    assert_eq!(outcome.unwrap(), Outcome::Repaired { reasons: vec![Damage::ArchiveMissing] });
 }

@@ -159,13 +159,33 @@ fn extractions_age_one_by_one() {
     let cleaned = cache.gc(Duration::from_hours(24), false).unwrap();
     assert_eq!(cleaned.removed.iter().map(|(path, _)| path).collect::<Vec<_>>(), [&old.root]);
     assert!(new.root.exists() && cleaned.failed.is_empty());
-    // Left by killed processes, in both places; a time in the far future counts as old.
-    let future = std::time::SystemTime::now() + Duration::from_hours(1000);
+    // Left by killed processes, in both places.
     for path in ["archives-v1/.download-1", "facts-v1/.writing-1"] {
         let file = fs::File::create(place.cache_root().join(path)).unwrap();
-        file.set_modified(future).unwrap();
+        file.set_modified(past).unwrap();
     }
     assert_eq!(cache.gc(Duration::from_hours(24), false).unwrap().removed.len(), 2);
+}
+
+/// A clock that was set back makes all times lie in the future: nothing is old for that.
+#[test]
+fn times_in_the_future_are_not_old() {
+    let place = Place::new();
+    let release = place.cache().import(place.write("a.zip", &release_zip()), None).unwrap();
+    let leftover = place.cache_root().join("archives-v1/.download-1");
+    fs::write(&leftover, "x").unwrap();
+    let future = std::time::SystemTime::now() + Duration::from_hours(1000);
+    for path in [leftover.as_path(), &release.root, release.root.parent().unwrap()] {
+        fs::File::open(path).unwrap().set_modified(future).unwrap();
+    }
+    for age in [Duration::MAX, Duration::from_hours(24)] {
+        assert_eq!(place.cache().gc(age, false).unwrap().removed.len(), 0);
+    }
+    assert_eq!(
+        place.cache().gc(Duration::ZERO, false).unwrap().removed.len(),
+        1,
+        "asked for whatever its age"
+    );
 }
 
 /// What stands in the place of a folder, and an extraction under another archive's name.
