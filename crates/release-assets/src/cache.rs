@@ -158,7 +158,7 @@ impl Cache {
     }
 
     /// Opens the archive of a release folder: one that holds `release_assets.json` and, beside it, the
-    /// archive whose name the selected asset's URL ends in.
+    /// archive whose name the selected asset's URL ends in, decoded or not.
     ///
     /// `precision` is `auto`, `fp32`, `fp16` or a name of the publisher's, `runtime` is such as `onnx`.
     /// Manifest hash and version, precision, runtime and URL go into the record.
@@ -174,12 +174,17 @@ impl Cache {
         let manifest_path = folder.join(Manifest::FILE_NAME);
         let manifest = Manifest::read(&manifest_path)?;
         let asset = manifest.select(precision, runtime, None).map_err(|e| e.in_manifest(&manifest_path))?;
-        let name = asset.file_name();
+        let (name, encoded) = (asset.file_name(), asset.encoded_file_name());
         // The URL is not ours: its last segment must be a plain file name before it becomes part of a path.
-        if member_name::check_component(name).is_err() {
-            let detail = format!("the download URL ends in `{}`, no file name", name.escape_debug());
-            return Err(Error::Manifest { path: Some(manifest_path), detail });
+        for name in [&name, encoded] {
+            if member_name::check_component(name).is_err() {
+                let detail = format!("the download URL ends in `{name}`, no file name");
+                return Err(Error::Manifest { path: Some(manifest_path), detail });
+            }
         }
+        // Programs differ in which of the two they give to what they download.
+        let zip = [encoded, &name].map(|name| folder.join(name));
+        let zip = zip.iter().find(|zip| files::exists(zip)).unwrap_or(&zip[1]);
         let request = Request {
             manifest_sha256: Some(manifest.sha256().to_owned()),
             manifest_version: manifest.version().map(str::to_owned),
@@ -190,7 +195,7 @@ impl Cache {
             tool_versions: asset.tool_versions.clone(),
             ..Request::default()
         };
-        self.open_path(&folder.join(name), &request)
+        self.open_path(zip, &request)
     }
 
     /// Opens an archive of the caller's.
