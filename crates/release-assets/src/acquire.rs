@@ -1,7 +1,7 @@
 //! From a request to a verified release: find or fetch the archive, open it.
 
 use std::{
-    fs,
+    fs, mem,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -23,6 +23,20 @@ use crate::{
 const ATTEMPTS: usize = 3;
 
 impl Source<'_> {
+    /// What is remembered of the address. Where a pin or the caller decides, it may be damaged.
+    fn first_use(&self, facts: &Facts) -> Result<Option<FirstUse>> {
+        let Some(address) = &self.address else { return Ok(None) };
+        match facts.first_use(address) {
+            Err(Error::DamagedFact { .. }) if !self.must_be_the_same() => Ok(None),
+            found => found,
+        }
+    }
+
+    /// Whether the address's first use is all that the archive can be held against.
+    fn must_be_the_same(&self) -> bool {
+        self.pin.is_none() && !self.accept_changed
+    }
+
     /// What the caller knows an archive of the cache by.
     fn name(&self, kept: &Path) -> PathBuf {
         self.address.as_ref().map_or_else(|| kept.to_owned(), |address| address.to_string().into())
@@ -32,7 +46,6 @@ impl Source<'_> {
     fn accept(&self, mut release: Release, size: u64, found_wrong: Vec<Damage>) -> Result<Release> {
         if let Some(pin) = &self.pin {
             pin.require_size(size)?;
-            pin.require_members(&release.inventory)?;
             release.trust = Trust::pinned(pin);
         }
         release.outcome = release.outcome.after(found_wrong);
@@ -114,13 +127,16 @@ impl Cache {
             release.outcome = release.outcome.after(Vec::from_iter(was_here.then_some(Damage::Archive)));
         }
         if let Some(pin) = pin {
-            pin.require_members(&release.inventory)?;
             release.trust = Trust::pinned(pin);
             if let Some(url) = &pin.url {
                 let address = Address::parse(url)?;
                 // What the address gave before is not overruled by a file that somebody brought.
-                Facts::new(self.root())
-                    .claim_first_use(&address, &first_use(&address, &sha256, archive.size()))?;
+                let fact = first_use(&address, &sha256, archive.size());
+                match Facts::new(self.root()).claim_first_use(&address, &fact) {
+                    // Neither is something that cannot be understood, which who asks without a pin is told.
+                    Ok(_) | Err(Error::DamagedFact { .. }) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(release)
@@ -130,10 +146,14 @@ impl Cache {
     fn obtain(&self, source: &Source<'_>) -> Result<Release> {
         let facts = Facts::new(self.root());
         let mut found_wrong: Vec<Damage> = Vec::new();
+        // Who accepts another archive than the first wants to know what the address gives now.
+        let mut ask_anew = source.accept_changed && source.pin.is_none() && !source.client.is_offline();
         for attempt in 0..=ATTEMPTS {
-            let first = source.address.as_ref().and_then(|address| facts.first_use(address));
+            let first = source.first_use(&facts)?;
             let pinned = source.pin.as_ref().map(|pin| &pin.sha256);
-            if let Some(sha256) = pinned.or(first.as_ref().map(|first| &first.sha256)) {
+            if let Some(sha256) = pinned.or(first.as_ref().map(|first| &first.sha256))
+                && !mem::take(&mut ask_anew)
+            {
                 let path = self.kept_archive(sha256);
                 match self.open_kept(sha256, &source.request) {
                     Ok(mut release) => {
@@ -143,10 +163,6 @@ impl Cache {
                         }
                         return source.accept(release, size, found_wrong);
                     }
-                    // A sound archive that is no usable release stays what it is, and is not damaged, unless the caller
-                    // expects another one; a pin says that just this one is wanted.
-                    Err(Error::Archive { .. } | Error::Layout { .. } | Error::Graph { .. })
-                        if source.accept_changed && source.pin.is_none() && !source.client.is_offline() => {}
                     Err(error) => {
                         let damage = damage_of_archive(error, &path)
                             .map_err(|error| error.of_archive(&path, &source.name(&path)))?;
@@ -185,7 +201,7 @@ impl Cache {
         self.create_bucket()?;
         let lock = self.lock(&hashing::sha256_bytes(address.secret_text().as_bytes())[..32])?;
         let progress = lock.watched(self.progress());
-        let first = facts.first_use(address);
+        let first = source.first_use(facts)?;
         let expected =
             source.pin.as_ref().map(|pin| &pin.sha256).or(first.as_ref().map(|first| &first.sha256));
         // Whoever held the lock before may have done the work.
@@ -216,9 +232,9 @@ impl Cache {
             first: first.sha256.clone(),
             found: done.sha256.clone(),
         };
-        let must_be_the_same = source.pin.is_none() && !source.accept_changed;
+        let must_be_the_same = source.must_be_the_same();
         // Another thread or process may have been first meanwhile.
-        match facts.first_use(address) {
+        match source.first_use(facts)? {
             Some(first) if must_be_the_same && first.sha256 != done.sha256 => return Err(replaced(&first)),
             _ => {}
         }
@@ -228,7 +244,14 @@ impl Cache {
         drop(archive);
         self.keep(temporary, &done.sha256, done.size)?;
         let fact = first_use(address, &done.sha256, done.size);
-        release.trust = match facts.claim_first_use(address, &fact)? {
+        let held = match facts.claim_first_use(address, &fact) {
+            Err(Error::DamagedFact { .. }) if !must_be_the_same => {
+                facts.replace_first_use(address, &fact)?;
+                None
+            }
+            held => held?,
+        };
+        release.trust = match held {
             Some(first) if first.sha256 == done.sha256 => Trust::SinceFirstUse { at: first.at },
             // Lost by an instant: what was brought stays unused, until `gc` removes it.
             Some(first) if must_be_the_same => return Err(replaced(&first)),
@@ -284,8 +307,6 @@ impl Cache {
 
     /// Opens the cache's own archive, which is held against its hash beside the files.
     fn open_expected(&self, path: &Path, sha256: &str, request: &Request) -> Result<Release> {
-        // Hashing takes its time, and `gc` goes by this.
-        files::touch(&self.bucket().join(sha256));
         let mut archive = Archive::open_unhashed(path, sha256, self.archive_limits(), self.progress())?;
         self.open_for(&mut archive, ARCHIVE_NAME, request)
     }
@@ -337,11 +358,17 @@ fn damage_of_archive(error: Error, archive: &Path) -> Result<Damage> {
     match &error {
         Error::Io { path, source } if path == archive => match source.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Ok(Damage::ArchiveMissing),
+            // The archive, its folder or the bucket, as a link that leads nowhere but to itself.
+            _ if archive.ancestors().take(3).any(is_broken_link) => Ok(Damage::ArchiveMissing),
             _ => Err(error),
         },
         Error::HashMismatch { path, .. } | Error::NotAFile { path } if path == archive => Ok(Damage::Archive),
         _ => Err(error),
     }
+}
+
+fn is_broken_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) && fs::metadata(path).is_err()
 }
 
 fn missing_archive(source: &Source<'_>, damaged: bool) -> String {

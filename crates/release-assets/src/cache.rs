@@ -207,10 +207,13 @@ impl Cache {
 
     /// Opens an archive for a request; `name` is the file name that is recorded of it.
     pub(crate) fn open_for(&self, archive: &mut Archive, name: &str, request: &Request) -> Result<Release> {
+        let entry = self.bucket().join(&archive.sha256);
+        let used = || [entry.join(request.key()), entry.clone()].iter().for_each(|path| files::touch(path));
+        // Before and after, since hashing takes its time and `gc` goes by this.
+        used();
         let release = self.prepare(archive, name, request)?;
-        // `gc` goes by this.
-        files::touch(&release.root);
-        release.root.parent().map(files::touch);
+        used();
+        request.pin.as_ref().map_or(Ok(()), |pin| pin.require_members(&release.inventory))?;
         Ok(release)
     }
 
@@ -335,6 +338,8 @@ impl Entry<'_> {
             ));
         }
         let inventory = tree::inventory(archive, fingerprints);
+        // What is not pinned does not stay.
+        self.request.pin.as_ref().map_or(Ok(()), |pin| pin.require_members(&inventory))?;
         let sidecars = external_data::discover(root, &inventory).map_err(|bad| {
             let BadGraph { graph, source } = bad;
             Error::Graph { archive: archive.path().to_owned(), graph, source }

@@ -295,6 +295,21 @@ pub enum Error {
         /// Hash now.
         found: String,
     },
+    /// What the cache remembers, and later answers have to be held against, cannot be understood.
+    #[error(
+        "what is remembered of {} cannot be used ({}: {}); accept what is given now if it is right",
+        shown(of),
+        shown(path.display()),
+        shown(reason)
+    )]
+    DamagedFact {
+        /// The address, or the commit and its repository.
+        of: String,
+        /// The file in the cache.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// The cache's archive is damaged, and could not be fetched anew.
     #[error(
         "the cache's archive is not right ({}) and could not be replaced",

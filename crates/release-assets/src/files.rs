@@ -74,11 +74,11 @@ pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Marks a folder as used now. Best effort: a cache that cannot be written is not cleaned up either.
-pub(crate) fn touch(folder: &Path) {
-    // Opening a pipe in its place would wait for the other end.
-    if fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
-        let _ = File::open(folder).and_then(|file| file.set_modified(SystemTime::now()));
+/// Marks a file or folder as used now. Best effort: a cache that cannot be written is not cleaned up either.
+pub(crate) fn touch(path: &Path) {
+    // Opening a pipe would wait for its other end.
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() || found.is_file()) {
+        let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The cache as a whole: checking everything in it, and removing what is no longer used.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -20,9 +20,9 @@ use crate::{
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Checked {
-    /// The archive or extraction.
+    /// The archive or extraction, or the file of what is remembered, which is listed where it is damaged only.
     pub path: PathBuf,
-    /// The archive's SHA-256, as the cache's layout has it.
+    /// The archive's SHA-256, as the cache's layout has it; empty for what is remembered.
     pub archive_sha256: String,
     /// What is wrong; nothing where every byte is right.
     pub damage: Vec<Damage>,
@@ -51,31 +51,48 @@ impl Cache {
     pub fn verify(&self) -> Result<Vec<Checked>> {
         let mut found = Vec::new();
         for (sha256, folder) in self.archives()? {
-            if !is_folder(&folder) {
-                found.push(not_a_folder(folder, sha256));
-                continue;
+            let mut checked = self.verify_archive(&sha256, &folder)?;
+            if checked.iter().any(|checked| !checked.damage.is_empty()) {
+                // Another process may have removed or replaced it while it was read: what is damaged still is.
+                checked = self.verify_archive(&sha256, &folder)?;
+                checked.retain(|checked| checked.damage.is_empty() || files::exists(&checked.path));
             }
-            let kept = folder.join(ARCHIVE_NAME);
-            let archive = if files::exists(&kept) {
-                let opened = Archive::open(&kept, Some(&sha256), self.archive_limits(), self.progress());
-                let damage = match &opened {
-                    Ok(_) => Vec::new(),
-                    Err(Error::Cancelled) => return Err(Error::Cancelled),
-                    Err(Error::HashMismatch { .. } | Error::NotAFile { .. }) => vec![Damage::Archive],
-                    Err(error) => vec![unreadable(ARCHIVE_NAME, error)],
-                };
-                found.push(Checked {
-                    path: kept,
-                    archive_sha256: sha256.clone(),
-                    damage,
-                    against_archive: true,
-                });
-                opened.ok()
-            } else {
-                None
-            };
-            self.verify_extractions(&sha256, &folder, archive, &mut found)?;
+            found.extend(checked);
         }
+        #[cfg(feature = "network")]
+        for (path, reason) in crate::facts::Facts::new(self.root()).damaged() {
+            let damage = vec![Damage::Fact { reason }];
+            found.push(Checked { path, archive_sha256: String::new(), damage, against_archive: false });
+        }
+        Ok(found)
+    }
+
+    /// Checks an archive and what was made of it.
+    fn verify_archive(&self, sha256: &str, folder: &Path) -> Result<Vec<Checked>> {
+        if !is_folder(folder) {
+            return Ok(vec![not_a_folder(folder.to_owned(), sha256.to_owned())]);
+        }
+        let mut found = Vec::new();
+        let kept = folder.join(ARCHIVE_NAME);
+        let archive = if files::exists(&kept) {
+            let opened = Archive::open(&kept, Some(sha256), self.archive_limits(), self.progress());
+            let damage = match &opened {
+                Ok(_) => Vec::new(),
+                Err(Error::Cancelled) => return Err(Error::Cancelled),
+                Err(Error::HashMismatch { .. } | Error::NotAFile { .. }) => vec![Damage::Archive],
+                Err(error) => vec![unreadable(ARCHIVE_NAME, error)],
+            };
+            found.push(Checked {
+                path: kept,
+                archive_sha256: sha256.to_owned(),
+                damage,
+                against_archive: true,
+            });
+            opened.ok()
+        } else {
+            None
+        };
+        self.verify_extractions(sha256, folder, archive, &mut found)?;
         Ok(found)
     }
 
@@ -178,6 +195,10 @@ impl Cache {
                 self.remove(folder, unused, dry, &mut cleaned);
                 continue;
             }
+            // A link leads to a folder that is none of the cache's.
+            if !is_folder(&folder) {
+                continue;
+            }
             // The archive is in use, some of what was made of it may not be.
             let extractions = match entries(&folder) {
                 Ok(extractions) => extractions,
@@ -206,22 +227,29 @@ impl Cache {
 
     /// Removes one thing that is old, unless it was used meanwhile. What cannot be removed is listed.
     fn remove(&self, path: PathBuf, age: Duration, dry: bool, cleaned: &mut Cleaned) {
-        let bytes = size_of(&path);
+        let bytes = match size_of(&path) {
+            Ok(bytes) => bytes,
+            // Where not even a size can be had, nothing can be removed.
+            Err(e) => return cleaned.failed.push((path, e.to_string())),
+        };
         if !dry {
             // Renamed first: a reader never sees half of an entry.
             let aside = self.bucket().join(files::unique_name(&LEFTOVERS[0].into()));
             match files::rename(&path, &aside) {
                 Ok(()) => {}
                 // Somebody else was faster.
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
+                Err(e) if e.kind() == io::ErrorKind::NotFound => return,
                 Err(e) => return cleaned.failed.push((path, e.to_string())),
             }
             // Used between the look at its age and the renaming: back, if nobody has made it anew.
             if !is_older(&aside, age) && files::rename(&aside, &path).is_ok() {
                 return;
             }
-            if let Err(e) = files::remove(&aside) {
-                return cleaned.failed.push((aside, e.to_string()));
+            let removed = may_be_emptied(&aside).and_then(|()| files::remove(&aside));
+            if let Err(e) = removed {
+                // Under its own name it is found and mended, or removed once that is possible.
+                let place = if files::rename(&aside, &path).is_ok() { path } else { aside };
+                return cleaned.failed.push((place, e.to_string()));
             }
         }
         cleaned.bytes += bytes;
@@ -254,7 +282,7 @@ fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let fail = |e| Error::io(folder, e);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(fail(e)),
     };
     let mut found = Vec::new();
@@ -266,13 +294,27 @@ fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// Bytes of all files below a path. Links are not followed; the depth is that of our own layout and of archives.
-fn size_of(path: &Path) -> u64 {
+/// Bytes of all files below a path. Links are not followed; the depth is that of our own layout and of archives. What somebody else
+/// removes meanwhile has none.
+fn size_of(path: &Path) -> io::Result<u64> {
+    let gone = |e: io::Error| if e.kind() == io::ErrorKind::NotFound { Ok(0) } else { Err(e) };
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => {
-            fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size_of(&entry.path())).sum()
-        }
-        Ok(found) => found.len(),
-        Err(_) => 0,
+        Ok(found) if found.is_dir() => match fs::read_dir(path) {
+            Ok(mut entries) => entries.try_fold(0, |sum, entry| Ok(sum + size_of(&entry?.path())?)),
+            Err(e) => gone(e),
+        },
+        Ok(found) => Ok(found.len()),
+        Err(e) => gone(e),
+    }
+}
+
+/// Whether something can be removed from a folder, told before anything of it is.
+fn may_be_emptied(path: &Path) -> io::Result<()> {
+    let trial = path.join(files::unique_name(&LEFTOVERS[0].into()));
+    match files::create_new(&trial) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(e),
+        Ok(_) => fs::remove_file(trial),
+        // No folder, or no room for a file, which is no reason to keep what takes it.
+        Err(_) => Ok(()),
     }
 }

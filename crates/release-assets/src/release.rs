@@ -138,6 +138,13 @@ pub enum Damage {
         /// Why.
         reason: String,
     },
+    /// What is remembered of a revision, a manifest or an address cannot be understood. Nothing mends an address's
+    /// first use, which later answers are held against, but a caller who accepts what it gives now.
+    #[error("what is remembered here cannot be used: {}", shown(reason))]
+    Fact {
+        /// Why.
+        reason: String,
+    },
     /// A field of the record does not say what the archive, the files and the request say.
     #[error("field `{}` of the record is wrong", shown(field))]
     RecordField {

@@ -76,7 +76,8 @@ impl HubRelease {
         self
     }
 
-    /// Accepts that the address now gives another archive than at its first use, once. A pin still holds.
+    /// Asks the address anew, whatever is in the cache, and accepts what it gives now as its first use, for this
+    /// call. A pin still holds, and who is offline gets what is here.
     #[must_use]
     pub fn accept_changed_archive(mut self) -> Self {
         self.accept_changed = true;
@@ -135,7 +136,8 @@ impl UrlRelease {
         self
     }
 
-    /// Accepts that the address now gives another archive than at its first use, once. A pin still holds.
+    /// Asks the address anew, whatever is in the cache, and accepts what it gives now as its first use, for this
+    /// call. A pin still holds, and who is offline gets what is here.
     #[must_use]
     pub fn accept_changed_archive(mut self) -> Self {
         self.accept_changed = true;

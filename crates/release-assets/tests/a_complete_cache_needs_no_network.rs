@@ -5,8 +5,10 @@
 mod loopback;
 mod support;
 
+use std::{ops::ControlFlow, time::Duration};
+
 use loopback::hub::{ARCHIVE, COMMIT, Hub, wanted};
-use release_assets::{Client, Damage, Error, HubRelease, Outcome, Pin, Trust, UrlRelease};
+use release_assets::{Client, Damage, Error, HubRelease, Outcome, Phase, Pin, Trust, UrlRelease};
 use support::{Place, release_zip};
 
 /// A client whose every use of the network fails: there is nobody at its endpoint, and it may not even ask.
@@ -229,7 +231,7 @@ fn an_archive_that_is_aside_for_an_instant_is_found() {
     std::fs::rename(&folder, &aside).unwrap();
     let found = std::thread::scope(|scope| {
         let reader = scope.spawn(|| place.cache().acquire(&wanted(), &offline(&hub)));
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(200));
         std::fs::rename(&aside, &folder).unwrap();
         lock.unlock().unwrap();
         reader.join().unwrap()
@@ -267,4 +269,26 @@ fn a_failed_update_leaves_the_old_release_usable() {
         let release = place.cache().acquire(wanted, &offline(&hub)).unwrap();
         assert_eq!(release.commit.as_ref(), Some(&later));
     }
+}
+
+/// An old archive that is being imported again is in use: `gc` leaves it.
+#[test]
+fn what_is_imported_again_is_not_cleaned_away() {
+    let place = Place::new();
+    let zip = place.write("a.zip", &release_zip());
+    let first = place.cache().import(&zip, None).unwrap();
+    let entry = first.root.parent().unwrap().to_owned();
+    let past = std::time::SystemTime::now() - Duration::from_hours(24 * 31);
+    for old in [&first.root, &entry] {
+        std::fs::File::open(old).unwrap().set_modified(past).unwrap();
+    }
+    let gc = place.cache();
+    let cache = place.cache().on_progress(move |phase, _, _| {
+        if phase == Phase::Verify {
+            assert_eq!(gc.gc(Duration::from_hours(24 * 30), false).unwrap().removed.len(), 0);
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(cache.import(&zip, None).unwrap().outcome, Outcome::Reused);
+    assert!(first.root.exists() && entry.join("release.zip").exists());
 }

@@ -342,3 +342,93 @@ fn a_fragment_is_no_part_of_an_address() {
     pin.url = Some(case.hub.server.url(ARCHIVE) + "#c");
     case.url(Some(&pin)).unwrap();
 }
+
+/// A first use that cannot be understood is none of a first time: who damages it does not decide what comes next.
+#[test]
+fn a_damaged_first_use_is_not_forgotten() {
+    let case = Case::new();
+    let first = case.acquire(&wanted()).unwrap();
+    let facts = case.place.cache_root().join("facts-v1");
+    let name = support::tree(&facts).into_iter().find(|name| name.starts_with("archive-")).unwrap();
+    let fact = facts.join(name);
+    let good = std::fs::read(&fact).unwrap();
+    case.hub.world.lock().unwrap().archive = other_zip();
+    let field = |name: &str, value: &str| {
+        let mut fact: serde_json::Value = serde_json::from_slice(&good).unwrap();
+        fact[name] = value.into();
+        fact.to_string().into_bytes()
+    };
+    for bad in [
+        good[..good.len() - 3].to_vec(),
+        Vec::new(),
+        vec![b' '; 100_000],
+        field("sha256", ""),
+        field("sha256", "ABCDEF"),
+        field("url", "https://other.example/x.zip"),
+    ] {
+        std::fs::write(&fact, &bad).unwrap();
+        for error in [case.acquire(&wanted()).unwrap_err(), case.url(None).unwrap_err()] {
+            assert!(matches!(&error, Error::DamagedFact { path, .. } if *path == fact), "{error:?}");
+            assert!(error.to_string().contains("accept"), "{error}");
+        }
+        assert_eq!(std::fs::read(&fact).unwrap(), bad, "nothing is decided");
+    }
+    assert_eq!(case.hub.downloads(), 1);
+    // A pin decides without it; a file that somebody brings with a pin does, too, and replaces nothing.
+    let mut pin = Pin::new(&first.archive_sha256, "MIT", "the tests", "2026-11-30");
+    pin.url = Some(case.hub.server.url(ARCHIVE));
+    case.url(Some(&pin)).unwrap();
+    case.place.cache().import(case.place.write("x.zip", &release_zip()), Some(&pin)).unwrap();
+    assert!(matches!(case.url(None), Err(Error::DamagedFact { .. })));
+    let accepted = case.acquire(&wanted().accept_changed_archive()).unwrap();
+    assert_eq!((accepted.archive_sha256, accepted.trust), (hub::digest(&other_zip()), Trust::FirstUse));
+    assert!(matches!(case.acquire(&wanted()).unwrap().trust, Trust::SinceFirstUse { .. }));
+}
+
+/// The same for the manifest that a commit was found to have.
+#[test]
+fn a_damaged_commit_is_not_forgotten() {
+    let case = Case::new();
+    case.acquire(&wanted()).unwrap();
+    let facts = case.place.cache_root().join("facts-v1");
+    for name in support::tree(&facts).iter().filter(|name| name.starts_with("revision-")) {
+        std::fs::write(facts.join(name), "{").unwrap();
+    }
+    case.hub.world.lock().unwrap().manifest = hub::manifest(&case.hub.server.other_host(ARCHIVE));
+    for wanted in [wanted(), wanted().revision(hub::COMMIT)] {
+        let error = case.acquire(&wanted).unwrap_err();
+        assert!(matches!(&error, Error::DamagedFact { of, .. } if of.contains(hub::COMMIT)), "{error:?}");
+    }
+    case.acquire(&wanted().accept_changed_archive()).unwrap();
+    case.acquire(&wanted()).unwrap();
+}
+
+/// Who accepts a change wants what the address gives now, though the first archive is still here.
+#[test]
+fn accepting_asks_the_address() {
+    let case = Case::new();
+    let first = case.acquire(&wanted()).unwrap();
+    case.hub.world.lock().unwrap().archive = other_zip();
+    let offline = case.hub.server.client().offline(true).build().unwrap();
+    let kept = case.place.cache().acquire(&wanted().accept_changed_archive(), &offline).unwrap();
+    assert_eq!(kept.archive_sha256, first.archive_sha256, "there is nobody to ask");
+    let accepted = case.acquire(&wanted().accept_changed_archive()).unwrap();
+    assert_eq!((&accepted.archive_sha256, accepted.trust), (&hub::digest(&other_zip()), Trust::FirstUse));
+    assert_eq!(case.acquire(&wanted()).unwrap().archive_sha256, accepted.archive_sha256);
+    // The same again: accepted as well, and asked for as well.
+    let again = case.acquire(&wanted().accept_changed_archive()).unwrap();
+    assert!(matches!(again.trust, Trust::SinceFirstUse { .. }) && again.fetched_bytes > 0, "{again:?}");
+}
+
+/// An archive without what is pinned of it is not kept, nor what was unpacked of it.
+#[test]
+fn an_archive_without_a_pinned_file_leaves_nothing() {
+    let case = Case::new();
+    let mut pin = case.hub.pin();
+    pin.members.push(PinnedMember::new("0".repeat(64)));
+    let zip = case.place.write("x.zip", &release_zip());
+    broken(case.place.cache().import(&zip, Some(&pin)), "a file known by its content alone");
+    broken(case.acquire(&wanted().pin(pin)), "a file known by its content alone");
+    let left = case.place.files();
+    assert!(left.iter().all(|path| path == "x.zip" || path.starts_with("cache/facts-v1/")), "{left:?}");
+}
