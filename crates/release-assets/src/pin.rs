@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "network")]
-use crate::{Error, InventoryEntry, Result, url_rule::without_fragment};
-use crate::{hashing, url_rule::redact};
+use crate::url_rule::without_fragment;
+use crate::{Error, InventoryEntry, Result, hashing, url_rule::redact};
 
 /// The bytes that a release must have, and who says so. Given a pin, nothing else is accepted.
 ///
@@ -143,6 +143,40 @@ impl Pin {
     pub(crate) fn redacted(&self) -> Self {
         Self { url: self.url.as_deref().map(redact), ..self.clone() }
     }
+
+    /// Holds the files of a release against the pinned ones.
+    pub(crate) fn require_members(&self, inventory: &[InventoryEntry]) -> Result<()> {
+        for member in &self.members {
+            let what = || match &member.path {
+                Some(path) => format!("the file {path}"),
+                None => "a file known by its content alone".to_owned(),
+            };
+            let found = match &member.path {
+                Some(path) => inventory.iter().find(|entry| entry.path == *path),
+                None => inventory.iter().find(|entry| entry.sha256 == member.sha256),
+            };
+            let Some(found) = found else {
+                return Err(self.broken(&what(), &member.sha256, "missing"));
+            };
+            if found.sha256 != member.sha256 {
+                return Err(self.broken(&what(), &member.sha256, &found.sha256));
+            }
+            if let Some(size) = member.size.filter(|size| *size != found.size) {
+                return Err(self.broken(&what(), &format!("{size} bytes"), &format!("{} bytes", found.size)));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn broken(&self, what: &str, expected: &str, found: &str) -> Error {
+        Error::PinBroken {
+            what: what.to_owned(),
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+            pinned_by: self.pinned_by.clone(),
+            pinned_at: self.pinned_at.clone(),
+        }
+    }
 }
 
 #[cfg(feature = "network")]
@@ -214,40 +248,6 @@ impl Pin {
             Some(pinned) if pinned != found => Err(self.broken(what, pinned, found)),
             _ => Ok(()),
         }
-    }
-
-    pub(crate) fn broken(&self, what: &str, expected: &str, found: &str) -> Error {
-        Error::PinBroken {
-            what: what.to_owned(),
-            expected: expected.to_owned(),
-            found: found.to_owned(),
-            pinned_by: self.pinned_by.clone(),
-            pinned_at: self.pinned_at.clone(),
-        }
-    }
-
-    /// Holds the files of a release against the pinned ones.
-    pub(crate) fn require_members(&self, inventory: &[InventoryEntry]) -> Result<()> {
-        for member in &self.members {
-            let what = || match &member.path {
-                Some(path) => format!("the file {path}"),
-                None => "a file known by its content alone".to_owned(),
-            };
-            let found = match &member.path {
-                Some(path) => inventory.iter().find(|entry| entry.path == *path),
-                None => inventory.iter().find(|entry| entry.sha256 == member.sha256),
-            };
-            let Some(found) = found else {
-                return Err(self.broken(&what(), &member.sha256, "missing"));
-            };
-            if found.sha256 != member.sha256 {
-                return Err(self.broken(&what(), &member.sha256, &found.sha256));
-            }
-            if let Some(size) = member.size.filter(|size| *size != found.size) {
-                return Err(self.broken(&what(), &format!("{size} bytes"), &format!("{} bytes", found.size)));
-            }
-        }
-        Ok(())
     }
 }
 

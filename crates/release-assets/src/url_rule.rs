@@ -44,6 +44,7 @@ pub(crate) fn redact(text: &str) -> String {
 }
 
 /// What of an address is asked for: its fragment is not.
+#[cfg(feature = "network")]
 pub(crate) fn without_fragment(url: &str) -> &str {
     url.split('#').next().unwrap_or(url)
 }

@@ -1,4 +1,5 @@
 //! What files and servers say goes into messages as text: it commands no terminal, forges no line, and has an end.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;
