@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use sam_kit::{
     release_assets::{Cache, Client, Error, HubRelease, Phase, Pin, Release},
@@ -25,7 +25,7 @@ use sam_kit::{
 
 /// Acquire a release: resolve, download, verify, unpack.
 #[derive(Parser)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(version)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -80,7 +80,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = arguments();
     match run(&arguments) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -90,6 +90,22 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// What a command would ignore is refused. (clap's own rule for that no longer knows a command behind `--cache`.)
+fn arguments() -> Arguments {
+    let mut command = Arguments::command();
+    let matches = command.get_matches_mut();
+    let given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
+    let ignored = command
+        .get_arguments()
+        .map(|argument| argument.get_id().as_str())
+        .filter(|name| *name != "cache")
+        .find(given);
+    if let (Some(word), Some(name)) = (matches.subcommand_name(), ignored) {
+        command.error(ErrorKind::ArgumentConflict, format!("`{word}` cannot be used with `{name}`")).exit();
+    }
+    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
 /// False where something was found wrong.

@@ -55,6 +55,11 @@ fn import_repair_verify_and_gc() {
     // Options may stand before the word, too.
     let (code, report, _) = run(&["--cache", cache.path().to_str().unwrap(), "verify"]);
     assert!(code == Some(0) && report.contains("2 checked") && report.contains("0 wrong"), "{report}");
+    // Those that it would ignore may not.
+    for ignored in [&["--offline"][..], &["--precision", "fp16"], &["owner/model"]] {
+        let (code, _, told) = run(&[ignored, &["verify"]].concat());
+        assert!(code == Some(2) && !told.contains("offline, and"), "{told}");
+    }
     std::fs::write(&metadata, "{}").unwrap();
     let (code, report, _) = acquire(cache.path(), &["verify"]);
     assert_eq!(code, Some(1), "{report}");
