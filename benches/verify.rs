@@ -11,7 +11,7 @@ use std::{
 };
 
 use sam_kit::{
-    onnx_graph::{ElementType, GraphBuilder},
+    onnx_graph::{ElementType, GraphBuilder, Weight},
     release_assets::{Cache, Client, Pin, Release, UrlRelease, sha256_file},
 };
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
@@ -19,9 +19,10 @@ use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 const ROUNDS: usize = 15;
 const URL: &str = "https://archives.example/release.zip";
 
-/// The published release's sizes, with bytes that do not compress.
-const MEMBERS: [(&str, usize); 2] =
-    [("release/encoder.data", 134_000_000), ("release/decoder.data", 25_000_000)];
+/// The published release's graphs with the bytes of their weights, which do not compress.
+const GRAPHS: [(&str, usize); 2] = [("encoder", 134_000_000), ("decoder", 25_000_000)];
+/// Into how many tensors these are divided.
+const TENSORS: usize = 200;
 
 fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
@@ -37,6 +38,23 @@ fn noise(bytes: usize) -> Vec<u8> {
     out
 }
 
+/// A model whose weights lie in a sidecar, one behind the other.
+fn graph(location: &str, bytes: usize) -> Vec<u8> {
+    let shape = [1_u64, 3].map(Into::into);
+    let length = bytes / TENSORS;
+    let graph = GraphBuilder::new("graph")
+        .input("x", ElementType::Float32, shape.clone())
+        .node("Identity", ["x"], ["y"])
+        .output("y", ElementType::Float32, shape);
+    let graph = (0..TENSORS).fold(graph, |graph, index| {
+        let (offset, length) = ((index * length).to_string(), length.to_string());
+        let entries = [("location", location), ("offset", &offset), ("length", &length)];
+        let dims = [(bytes / TENSORS / 4) as u64];
+        graph.weight(&format!("w{index}"), Weight::external(ElementType::Float32, dims, &entries))
+    });
+    graph.build().to_bytes().expect("a graph")
+}
+
 fn archive() -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let mut add = |name: &str, data: &[u8]| {
@@ -44,15 +62,9 @@ fn archive() -> Vec<u8> {
         writer.start_file(name, options).expect("a member");
         writer.write_all(data).expect("its bytes");
     };
-    let shape = [1_u64, 3].map(Into::into);
-    let graph = GraphBuilder::new("graph")
-        .input("x", ElementType::Float32, shape.clone())
-        .node("Identity", ["x"], ["y"])
-        .output("y", ElementType::Float32, shape)
-        .build();
-    add("release/encoder.onnx", &graph.to_bytes().expect("a graph"));
-    for (name, bytes) in MEMBERS {
-        add(name, &noise(bytes));
+    for (name, bytes) in GRAPHS {
+        add(&format!("release/{name}.onnx"), &graph(&format!("{name}.data"), bytes));
+        add(&format!("release/{name}.data"), &noise(bytes));
     }
     writer.finish().expect("an archive").into_inner()
 }

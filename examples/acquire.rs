@@ -7,7 +7,7 @@
 //! cargo run --example acquire -- gc --unused-days 30
 //! ```
 use std::{
-    fmt::Write as _,
+    fmt::{Display, Write as _},
     io::{Read as _, Write as _},
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use sam_kit::{
     release_assets::{Cache, Client, Error, HubRelease, Phase, Pin, Release},
@@ -25,7 +25,7 @@ use sam_kit::{
 
 /// Acquire a release: resolve, download, verify, unpack.
 #[derive(Parser)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(version)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -46,7 +46,7 @@ struct Arguments {
     /// Accept only what this pin says (a JSON file)
     #[arg(long, value_name = "FILE")]
     pin: Option<PathBuf>,
-    /// Accept that the address gives another archive than at its first use
+    /// Ask the address anew, and accept what it gives now in the place of its first archive
     #[arg(long)]
     accept_changed: bool,
     /// Take the archive from disk instead of a hub
@@ -80,16 +80,32 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = arguments();
     match run(&arguments) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             // A closed output is no reason to fail in another way.
-            let _ = writeln!(std::io::stderr(), "error: {}", plain(&error_chain(&error)));
+            let _ = writeln!(std::io::stderr(), "error: {}", plain(error_chain(&error)));
             ExitCode::from(2)
         }
     }
+}
+
+/// What a command would ignore is refused. (clap's own rule for that no longer knows a command behind `--cache`.)
+fn arguments() -> Arguments {
+    let mut command = Arguments::command();
+    let matches = command.get_matches_mut();
+    let given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
+    let ignored = command
+        .get_arguments()
+        .map(|argument| argument.get_id().as_str())
+        .filter(|name| *name != "cache")
+        .find(given);
+    if let (Some(word), Some(name)) = (matches.subcommand_name(), ignored) {
+        command.error(ErrorKind::ArgumentConflict, format!("`{word}` cannot be used with `{name}`")).exit();
+    }
+    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
 /// False where something was found wrong.
@@ -173,11 +189,11 @@ fn table(release: &Release) -> String {
     ];
     // Writing into a string cannot fail.
     for (name, value) in rows {
-        let _ = writeln!(out, "{name:8} {value}");
+        let _ = writeln!(out, "{name:8} {}", plain(value));
     }
     let _ = writeln!(out, "\n{:>13}  {:64}  file", "bytes", "SHA-256");
     for file in &release.inventory {
-        let _ = writeln!(out, "{:>13}  {}  {}", file.size, file.sha256, file.path);
+        let _ = writeln!(out, "{:>13}  {}  {}", file.size, file.sha256, plain(&file.path));
     }
     out
 }
@@ -186,18 +202,18 @@ fn verify(cache: &Cache, root: &Path) -> Result<bool, Error> {
     let found = cache.verify()?;
     let mut out = String::new();
     for checked in &found {
-        let path = checked.path.strip_prefix(root).unwrap_or(&checked.path).display();
+        let path = plain(checked.path.strip_prefix(root).unwrap_or(&checked.path).display());
         let against = if checked.against_archive { "" } else { " (against its own record alone)" };
         let _ = match checked.damage.as_slice() {
             [] => writeln!(out, "right    {path}{against}"),
             damage => {
-                let list: Vec<String> = damage.iter().map(ToString::to_string).collect();
+                let list: Vec<String> = damage.iter().map(plain).collect();
                 writeln!(out, "WRONG    {path}{against}: {}", list.join("; "))
             }
         };
     }
     let wrong = found.iter().filter(|checked| !checked.damage.is_empty()).count();
-    let _ = writeln!(out, "{} checked in {}, {wrong} wrong", found.len(), root.display());
+    let _ = writeln!(out, "{} checked in {}, {wrong} wrong", found.len(), plain(root.display()));
     print(&out);
     Ok(wrong == 0)
 }
@@ -207,10 +223,10 @@ fn gc(cache: &Cache, days: u64, dry: bool) -> Result<bool, Error> {
         cache.gc(Duration::from_hours(24).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)), dry)?;
     let mut out = String::new();
     for (path, bytes) in &cleaned.removed {
-        let _ = writeln!(out, "{:>12}  {}", HumanBytes(*bytes).to_string(), path.display());
+        let _ = writeln!(out, "{:>12}  {}", HumanBytes(*bytes).to_string(), plain(path.display()));
     }
     for (path, reason) in &cleaned.failed {
-        let _ = writeln!(out, "cannot remove {}: {reason}", path.display());
+        let _ = writeln!(out, "cannot remove {}: {}", plain(path.display()), plain(reason));
     }
     let verb = if dry { "would be removed" } else { "removed" };
     let _ = writeln!(out, "{} {verb}, {}", cleaned.removed.len(), HumanBytes(cleaned.bytes));
@@ -218,14 +234,22 @@ fn gc(cache: &Cache, days: u64, dry: bool) -> Result<bool, Error> {
     Ok(cleaned.failed.is_empty())
 }
 
-/// Names on a disk and texts of servers may hold commands for a terminal.
-fn plain(text: &str) -> String {
-    text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
+/// Names on a disk and texts of others may hold commands for a terminal, or a new line that forges one of ours.
+fn plain(text: impl Display) -> String {
+    let text = text.to_string();
+    let mut line = String::new();
+    for c in text.chars() {
+        match c {
+            '"' | '\'' | '\\' => line.push(c),
+            _ => line.extend(c.escape_debug()),
+        }
+    }
+    line
 }
 
 /// A closed output is no reason to fail.
 fn print(text: &str) {
-    let _ = std::io::stdout().write_all(plain(text).as_bytes());
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 /// One bar at a time, for whatever is going on; nothing where the output is no terminal.

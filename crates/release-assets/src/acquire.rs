@@ -1,53 +1,56 @@
-//! From a request to a verified release: resolve, find or fetch the archive, open it.
+//! From a request to a verified release: find or fetch the archive, open it.
 
 use std::{
-    fs,
+    fs, mem,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use crate::{
-    Cache, Client, Damage, Error, HubRelease, Manifest, Outcome, Phase, Pin, Release, Result, Trust,
-    UrlRelease,
+    Cache, Client, Damage, Error, HubRelease, Outcome, Phase, Pin, Release, Result, Trust, UrlRelease,
     cache::{self, ARCHIVE_NAME, DOWNLOAD},
     extract::Archive,
-    facts::{Facts, FirstUse, Resolution},
+    facts::{Facts, FirstUse},
     files::{self, Temporary},
     hashing,
-    manifest::source_precision,
-    network::{Address, RevisionInfo, is_commit},
+    network::Address,
     progress::Progress,
     provenance::{Kind, Request},
+    resolve::Source,
 };
 
 /// Each attempt after the first is lost only to somebody who damages what was just fetched.
 const ATTEMPTS: usize = 3;
 
-/// What is to be had, once it is known.
-struct Source<'a> {
-    client: &'a Client,
-    /// None where a pin alone says what is wanted and the manifest is not at hand.
-    address: Option<Address>,
-    request: Request,
-    pin: Option<Pin>,
-    accept_changed: bool,
-}
-
 impl Source<'_> {
-    /// What the archive was held against: the pin, or the address's first use where that is what the archive is.
-    fn trust(&self, first: Option<&FirstUse>) -> Trust {
-        match (&self.pin, first) {
-            (Some(pin), _) => Trust::pinned(pin),
-            (None, Some(first)) => Trust::SinceFirstUse { at: first.at },
-            (None, None) => Trust::FirstUse,
+    /// What is remembered of the address. Where a pin or the caller decides, it may be damaged.
+    fn first_use(&self, facts: &Facts) -> Result<Option<FirstUse>> {
+        let Some(address) = &self.address else { return Ok(None) };
+        match facts.first_use(address) {
+            Err(Error::DamagedFact { .. }) if !self.must_be_the_same() => Ok(None),
+            found => found,
         }
     }
-}
 
-/// How an archive came into the cache.
-struct Stored {
-    fetched: u64,
-    trust: Trust,
+    /// Whether the address's first use is all that the archive can be held against.
+    fn must_be_the_same(&self) -> bool {
+        self.pin.is_none() && !self.accept_changed
+    }
+
+    /// What the caller knows an archive of the cache by.
+    fn name(&self, kept: &Path) -> PathBuf {
+        self.address.as_ref().map_or_else(|| kept.to_owned(), |address| address.to_string().into())
+    }
+
+    /// Holds an opened release against the pin, and completes it.
+    fn accept(&self, mut release: Release, size: u64, found_wrong: Vec<Damage>) -> Result<Release> {
+        if let Some(pin) = &self.pin {
+            pin.require_size(size)?;
+            release.trust = Trust::pinned(pin);
+        }
+        release.outcome = release.outcome.after(found_wrong);
+        Ok(release)
+    }
 }
 
 impl Cache {
@@ -55,9 +58,10 @@ impl Cache {
     /// commit, the archive downloaded unless it is here, and everything verified as by
     /// [`open_archive`](Self::open_archive).
     ///
-    /// A full commit whose manifest is in the cache needs no network. A client that is
-    /// [offline](crate::ClientBuilder::offline) uses what a revision was when it was last resolved. The archive is
-    /// hashed at every call; one that was changed is downloaded again and must be what it was.
+    /// A full commit whose manifest is in the cache needs no network; a pinned commit is the revision where none is
+    /// given. A client that is [offline](crate::ClientBuilder::offline) uses what a revision was when its release was
+    /// last acquired. The archive is hashed at every call; one that was changed is downloaded again and must be what it
+    /// was.
     ///
     /// Errors: [`Error::NoReleases`] if the repository publishes none, the hub's
     /// ([`NotFound`](Error::NotFound), [`Unauthorised`](Error::Unauthorised),
@@ -67,7 +71,9 @@ impl Cache {
     pub fn acquire(&self, wanted: &HubRelease, client: &Client) -> Result<Release> {
         wanted.validate()?;
         let source = self.resolve(wanted, client)?;
-        self.obtain(&source)
+        let release = self.obtain(&source)?;
+        source.resolved.as_ref().map_or(Ok(()), |fact| self.remember_revision(fact))?;
+        Ok(release)
     }
 
     /// Acquires an archive by its address; otherwise as [`acquire`](Self::acquire).
@@ -85,7 +91,7 @@ impl Cache {
             ..Request::default()
         };
         let (address, accept_changed) = (Some(address), wanted.accept_changed);
-        self.obtain(&Source { client, address, request, pin, accept_changed })
+        self.obtain(&Source { client, address, request, pin, accept_changed, resolved: None })
     }
 
     /// Copies an archive from disk into the cache, verified like a downloaded one, and opens it. With a pin it must
@@ -98,159 +104,68 @@ impl Cache {
         let zip = zip.as_ref();
         let expected = pin.map(|pin| pin.validate().map(|()| pin.sha256.as_str())).transpose()?;
         let mut archive = Archive::open(zip, expected, self.archive_limits(), self.progress())?;
-        cache::check_layout(&archive)?;
         pin.map_or(Ok(()), |pin| pin.require_size(archive.size()))?;
+        let request = Request { pin: pin.cloned(), ..Request::default() };
+        // Only what turned out to be a release is kept.
+        let mut release = self.open_for(&mut archive, ARCHIVE_NAME, &request)?;
         let sha256 = archive.sha256.clone();
-        self.create_bucket()?;
-        let kept = self.kept_archive(&sha256);
-        let mut found_wrong = Vec::new();
         if !self.keeps(&sha256, self.progress())? {
-            found_wrong.extend(files::exists(&kept).then_some(Damage::Archive));
+            let was_here = files::exists(&self.kept_archive(&sha256));
             let lock = self.lock(&sha256)?;
             let progress = lock.watched(self.progress());
             // Whoever held the lock before may have done the work.
             if !self.keeps(&sha256, &progress)? {
-                archive.check_contents(&progress)?;
-                let (mut file, temporary) = Temporary::file(&self.bucket(), &DOWNLOAD.into())?;
+                let size = Some(archive.size());
+                let (mut file, temporary) = Temporary::file(&self.bucket(), &DOWNLOAD.into(), size)?;
                 let copied = archive.copy_to(&mut file, temporary.path(), &progress)?;
                 if copied != sha256 {
-                    return Err(Error::ArchiveChanged {
-                        path: zip.to_owned(),
-                        before: sha256,
-                        after: copied,
-                    });
+                    let (path, before) = (zip.to_owned(), sha256);
+                    return Err(Error::ArchiveChanged { path, before, after: copied });
                 }
-                self.keep(temporary, &sha256)?;
+                self.keep(temporary, &sha256, archive.size())?;
             }
+            release.outcome = release.outcome.after(Vec::from_iter(was_here.then_some(Damage::Archive)));
         }
-        let request = Request { pin: pin.cloned(), ..Request::default() };
-        let opened = self.open(&kept, Some(&sha256), &request);
-        let mut release = opened.map_err(|error| error.of_archive(&kept, zip))?;
-        release.outcome = release.outcome.after(found_wrong);
         if let Some(pin) = pin {
-            pin.require_members(&release.inventory)?;
             release.trust = Trust::pinned(pin);
             if let Some(url) = &pin.url {
                 let address = Address::parse(url)?;
                 // What the address gave before is not overruled by a file that somebody brought.
-                if Facts::new(self.root()).first_use(&address).is_none() {
-                    self.remember(&address, &sha256, archive.size())?;
+                let fact = first_use(&address, &sha256, archive.size());
+                match Facts::new(self.root()).claim_first_use(&address, &fact) {
+                    // Neither is something that cannot be understood, which who asks without a pin is told.
+                    Ok(_) | Err(Error::DamagedFact { .. }) => {}
+                    Err(error) => return Err(error),
                 }
             }
         }
         Ok(release)
     }
 
-    fn resolve<'a>(&self, wanted: &HubRelease, client: &'a Client) -> Result<Source<'a>> {
-        let facts = Facts::new(self.root());
-        let (repository, revision) = (&wanted.repository, wanted.revision.as_deref());
-        let endpoint = client.endpoint();
-        let source_precision = source_precision(&wanted.precision);
-        let asset = (source_precision, wanted.runtime.as_str(), wanted.chipset.as_deref());
-        if let Some(pin) = &wanted.pin {
-            pin.require("the repository", pin.repository.as_deref(), repository)?;
-            pin.require_asset(asset)?;
-        }
-        let known = facts.revision(&endpoint, repository, revision);
-        // A commit is nothing but itself, whatever is remembered.
-        let known = known.filter(|fact| revision.is_none_or(|r| !is_commit(r) || r == fact.commit));
-        // What a branch was last is no answer offline where the pin names another commit.
-        let pinned = wanted.pin.as_ref().and_then(|pin| pin.commit.as_deref());
-        let known =
-            known.filter(|fact| !client.is_offline() || pinned.is_none_or(|commit| commit == fact.commit));
-        let here = known.and_then(|fact| {
-            let bytes = facts.manifest(repository, &fact.commit, &fact.manifest_sha256)?;
-            Some((fact, bytes))
-        });
-        // A commit never means anything else later; a branch may.
-        let settled = client.is_offline() || revision.is_some_and(is_commit);
-        let (fact, bytes) = match here {
-            Some(here) if settled => here,
-            _ if client.is_offline() => return resolve_by_pin(wanted, client),
-            _ => {
-                let RevisionInfo { commit, pipeline_tag } =
-                    client.revision(repository, revision, self.progress())?;
-                let bytes = client.manifest(repository, &commit, self.progress())?;
-                let fact = Resolution {
-                    endpoint,
-                    repository: repository.clone(),
-                    revision: wanted.revision.clone(),
-                    commit,
-                    pipeline_tag,
-                    manifest_sha256: hashing::sha256_bytes(&bytes),
-                };
-                check_manifest(&facts, &fact, wanted)?;
-                (fact, bytes)
-            }
-        };
-        let manifest = Manifest::parse(&bytes)?;
-        let pin = wanted.pin.clone().or_else(|| Pin::built_in(&fact.commit, asset));
-        if let Some(pin) = &pin {
-            pin.require("the commit", pin.commit.as_deref(), &fact.commit)?;
-            pin.require("the manifest's SHA-256", pin.manifest_sha256.as_deref(), manifest.sha256())?;
-        }
-        let asset = manifest.select(&wanted.precision, &wanted.runtime, wanted.chipset.as_deref())?;
-        let address = Address::parse(&asset.download_url)?;
-        if let Some(pin) = &pin {
-            pin.require_address(&asset.download_url)?;
-        }
-        let request = Request {
-            repo_id: Some(repository.clone()),
-            requested_revision: wanted.revision.clone(),
-            resolved_revision: Some(fact.commit.clone()),
-            pipeline_tag: fact.pipeline_tag.clone(),
-            manifest_sha256: Some(manifest.sha256().to_owned()),
-            manifest_version: manifest.version().map(str::to_owned),
-            requested_precision: Some(wanted.precision.clone()),
-            source_precision: Some(source_precision.to_owned()),
-            format: Some(wanted.runtime.clone()),
-            download_url: Some(address.to_string()),
-            tool_versions: asset.tool_versions.clone(),
-            chipset: wanted.chipset.clone(),
-            kind: Kind::Hub,
-            pin: pin.clone(),
-        };
-        if !client.is_offline() {
-            self.remember_resolution(&facts, &fact, &bytes)?;
-        }
-        Ok(Source { client, address: Some(address), request, pin, accept_changed: wanted.accept_changed })
-    }
-
     /// Finds the archive or fetches it, and opens it.
     fn obtain(&self, source: &Source<'_>) -> Result<Release> {
         let facts = Facts::new(self.root());
-        let mut stored: Option<Stored> = None;
         let mut found_wrong: Vec<Damage> = Vec::new();
+        // Who accepts another archive than the first wants to know what the address gives now.
+        let mut ask_anew = source.accept_changed && source.pin.is_none() && !source.client.is_offline();
         for attempt in 0..=ATTEMPTS {
-            let first = source.address.as_ref().and_then(|address| facts.first_use(address));
-            let pinned = source.pin.as_ref().map(|pin| pin.sha256.clone());
-            if let Some(sha256) = pinned.or_else(|| first.as_ref().map(|first| first.sha256.clone())) {
-                let path = self.kept_archive(&sha256);
-                match self.open_kept(&sha256, &source.request) {
+            let first = source.first_use(&facts)?;
+            let pinned = source.pin.as_ref().map(|pin| &pin.sha256);
+            if let Some(sha256) = pinned.or(first.as_ref().map(|first| &first.sha256))
+                && !mem::take(&mut ask_anew)
+            {
+                let path = self.kept_archive(sha256);
+                match self.open_kept(sha256, &source.request) {
                     Ok(mut release) => {
-                        if let Some(pin) = &source.pin {
-                            pin.require_size(fs::metadata(&path).map_err(|e| Error::io(&path, e))?.len())?;
-                            pin.require_members(&release.inventory)?;
+                        let size = fs::metadata(&path).map_err(|e| Error::io(&path, e))?.len();
+                        if let Some(first) = first {
+                            release.trust = Trust::SinceFirstUse { at: first.at };
                         }
-                        let Stored { fetched, trust } = stored
-                            .unwrap_or_else(|| Stored { fetched: 0, trust: source.trust(first.as_ref()) });
-                        release.outcome = release.outcome.after(found_wrong);
-                        (release.fetched_bytes, release.trust) = (fetched, trust);
-                        return Ok(release);
+                        return source.accept(release, size, found_wrong);
                     }
                     Err(error) => {
-                        // A sound archive that is no usable release stays what it is, unless the caller expects another
-                        // one, or a pin says that just this one is wanted.
-                        let refused = matches!(
-                            error,
-                            Error::Archive { .. } | Error::Layout { .. } | Error::Graph { .. }
-                        );
-                        let damage =
-                            if refused && source.accept_changed && source.pin.is_none() && stored.is_none() {
-                                Damage::Archive
-                            } else {
-                                damage_of_archive(error, &path)?
-                            };
+                        let damage = damage_of_archive(error, &path)
+                            .map_err(|error| error.of_archive(&path, &source.name(&path)))?;
                         // An archive that was never here, or was removed with all that was made of it, is no damage.
                         let folder_is_here = path.parent().is_some_and(files::exists);
                         let was_here = files::exists(&path) || (first.is_some() && folder_is_here);
@@ -264,23 +179,29 @@ impl Cache {
             if attempt == ATTEMPTS {
                 break;
             }
-            let before = stored.as_ref().map_or(0, |stored| stored.fetched);
-            let mut next = self.download(source, &facts).map_err(|e| e.while_repairing(&found_wrong))?;
-            next.fetched += before;
-            stored = Some(next);
+            match self.download(source, &facts, &found_wrong) {
+                Ok(None) => {}
+                Ok(Some(release)) => return Ok(release),
+                Err(error) => return Err(error.while_repairing(&found_wrong)),
+            }
         }
         Err(Error::Contended { path: self.bucket() })
     }
 
-    /// Downloads the archive into the cache, unless another thread or process has just done so.
-    fn download(&self, source: &Source<'_>, facts: &Facts) -> Result<Stored> {
+    /// Downloads the archive into the cache and opens it. None if another thread or process has just brought it.
+    fn download(
+        &self,
+        source: &Source<'_>,
+        facts: &Facts,
+        found_wrong: &[Damage],
+    ) -> Result<Option<Release>> {
         let Some(address) = &source.address else {
             return Err(Error::Offline { missing: missing_archive(source, false) });
         };
         self.create_bucket()?;
         let lock = self.lock(&hashing::sha256_bytes(address.secret_text().as_bytes())[..32])?;
         let progress = lock.watched(self.progress());
-        let first = facts.first_use(address);
+        let first = source.first_use(facts)?;
         let expected =
             source.pin.as_ref().map(|pin| &pin.sha256).or(first.as_ref().map(|first| &first.sha256));
         // Whoever held the lock before may have done the work.
@@ -288,41 +209,68 @@ impl Cache {
             && !source.accept_changed
             && self.keeps(sha256, &progress)?
         {
-            return Ok(Stored { fetched: 0, trust: source.trust(first.as_ref()) });
+            return Ok(None);
         }
-        let (mut file, temporary) = Temporary::file(&self.bucket(), &DOWNLOAD.into())?;
         let size = source.pin.as_ref().and_then(|pin| pin.size);
+        let (mut file, temporary) = Temporary::file(&self.bucket(), &DOWNLOAD.into(), size)?;
         let done = source.client.download(address, size, &mut file, temporary.path(), &progress)?;
         drop(file);
+        // Unpacking may take longer than a file may lie untouched.
+        let shown = temporary.path().to_owned();
+        let progress = progress.showing_life(move || files::touch(&shown));
+        // What is not pinned is not even read.
         if let Some(pin) = &source.pin {
             pin.require(&format!("the SHA-256 of {address}"), Some(&pin.sha256), &done.sha256)?;
-        } else if let Some(first) = &first
-            && first.sha256 != done.sha256
-            && !source.accept_changed
-        {
-            let (url, first, found) = (address.to_string(), first.sha256.clone(), done.sha256);
-            return Err(Error::ArchiveReplaced { url, first, found });
         }
-        // Only a sound archive is kept and remembered.
-        let archive = Archive::open(temporary.path(), Some(&done.sha256), self.archive_limits(), &progress);
-        let sound = archive.and_then(|mut archive| {
-            cache::check_layout(&archive)?;
-            archive.check_contents(&progress)
-        });
-        sound.map_err(|error| error.of_archive(temporary.path(), &PathBuf::from(address.to_string())))?;
-        self.keep(temporary, &done.sha256)?;
-        let changed = first.as_ref().is_none_or(|first| first.sha256 != done.sha256);
-        if changed {
-            self.remember(address, &done.sha256, done.size)?;
+        let rename = |error: Error| error.of_archive(temporary.path(), &source.name(temporary.path()));
+        let limits = self.archive_limits();
+        let mut archive =
+            Archive::open(temporary.path(), Some(&done.sha256), limits, &progress).map_err(rename)?;
+        cache::check_layout(&archive).map_err(rename)?;
+        let replaced = |first: &FirstUse| Error::ArchiveReplaced {
+            url: address.to_string(),
+            first: first.sha256.clone(),
+            found: done.sha256.clone(),
+        };
+        let must_be_the_same = source.must_be_the_same();
+        // Another thread or process may have been first meanwhile.
+        match source.first_use(facts)? {
+            Some(first) if must_be_the_same && first.sha256 != done.sha256 => return Err(replaced(&first)),
+            _ => {}
         }
-        Ok(Stored { fetched: done.fetched, trust: source.trust(first.as_ref().filter(|_| !changed)) })
+        // Only what turned out to be a release is kept and remembered.
+        let opened = self.with_progress(&progress).open_for(&mut archive, ARCHIVE_NAME, &source.request);
+        let mut release = opened.map_err(rename)?;
+        drop(archive);
+        self.keep(temporary, &done.sha256, done.size)?;
+        let fact = first_use(address, &done.sha256, done.size);
+        let held = match facts.claim_first_use(address, &fact) {
+            Err(Error::DamagedFact { .. }) if !must_be_the_same => {
+                facts.replace_first_use(address, &fact)?;
+                None
+            }
+            held => held?,
+        };
+        release.trust = match held {
+            Some(first) if first.sha256 == done.sha256 => Trust::SinceFirstUse { at: first.at },
+            // Lost by an instant: what was brought stays unused, until `gc` removes it.
+            Some(first) if must_be_the_same => return Err(replaced(&first)),
+            before => {
+                if before.is_some() && source.accept_changed {
+                    facts.replace_first_use(address, &fact)?;
+                }
+                Trust::FirstUse
+            }
+        };
+        release.fetched_bytes = done.fetched;
+        source.accept(release, done.size, found_wrong.to_vec()).map(Some)
     }
 
     /// Puts a complete archive in its place, over a damaged one too.
-    fn keep(&self, temporary: Temporary, sha256: &str) -> Result<()> {
+    fn keep(&self, temporary: Temporary, sha256: &str, size: u64) -> Result<()> {
         let path = self.kept_archive(sha256);
         let folder = self.bucket().join(sha256);
-        let fail = |e| Error::writing(&path, e, 0);
+        let fail = |e| Error::writing(&path, e, size);
         for _ in 0..ATTEMPTS {
             files::create_folder(&folder).map_err(fail)?;
             // A folder in the archive's place would stay there.
@@ -332,7 +280,10 @@ impl Cache {
             match files::rename(temporary.path(), &path) {
                 Ok(()) => {
                     temporary.keep();
-                    return files::sync_folder(&folder).map_err(fail);
+                    // Both, so that nothing is remembered of an archive that a loss of power takes away.
+                    let synced =
+                        files::sync_folder(&folder).and_then(|()| files::sync_folder(&self.bucket()));
+                    return synced.map_err(fail);
                 }
                 // The folder may just have been removed by an extraction that failed.
                 Err(_) if !files::exists(&folder) => {}
@@ -344,14 +295,20 @@ impl Cache {
 
     fn open_kept(&self, sha256: &str, request: &Request) -> Result<Release> {
         let path = self.kept_archive(sha256);
-        match self.open(&path, Some(sha256), request) {
+        match self.open_expected(&path, sha256, request) {
             Err(Error::Io { .. }) if !files::exists(&path) && files::exists(&self.bucket()) => {
                 // `gc` has an archive aside for an instant before it knows whether it stays, and the lock for as long.
                 drop(self.lock(sha256)?);
-                self.open(&path, Some(sha256), request)
+                self.open_expected(&path, sha256, request)
             }
             other => other,
         }
+    }
+
+    /// Opens the cache's own archive, which is held against its hash beside the files.
+    fn open_expected(&self, path: &Path, sha256: &str, request: &Request) -> Result<Release> {
+        let mut archive = Archive::open_unhashed(path, sha256, self.archive_limits(), self.progress())?;
+        self.open_for(&mut archive, ARCHIVE_NAME, request)
     }
 
     /// Whether the archive is in the cache, sound. The only error is a cancelled run.
@@ -369,30 +326,11 @@ impl Cache {
     fn kept_archive(&self, sha256: &str) -> PathBuf {
         self.bucket().join(sha256).join(ARCHIVE_NAME)
     }
+}
 
-    fn remember(&self, address: &Address, sha256: &str, size: u64) -> Result<()> {
-        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let fact = FirstUse { url: address.to_string(), sha256: sha256.to_owned(), size, at };
-        Facts::new(self.root()).remember_first_use(address.secret_text(), &fact)
-    }
-
-    /// Remembers what a revision is, for use without a network. Nothing is written where it is known already, so
-    /// that a read-only cache can be used online.
-    fn remember_resolution(&self, facts: &Facts, fact: &Resolution, manifest: &[u8]) -> Result<()> {
-        // The commit as such is as good a name, and what another answer is held against: it comes first.
-        let by_commit = Resolution { revision: Some(fact.commit.clone()), ..fact.clone() };
-        let is_known = |fact: &Resolution| {
-            facts.revision(&fact.endpoint, &fact.repository, fact.revision.as_deref()).as_ref() == Some(fact)
-        };
-        let here = facts.manifest(&fact.repository, &fact.commit, &fact.manifest_sha256).is_some();
-        if is_known(&by_commit) && is_known(fact) && here {
-            return Ok(());
-        }
-        self.create_bucket()?;
-        facts.remember_manifest(&fact.repository, &fact.commit, manifest)?;
-        facts.remember_revision(&by_commit)?;
-        facts.remember_revision(fact)
-    }
+fn first_use(address: &Address, sha256: &str, size: u64) -> FirstUse {
+    let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    FirstUse { url: address.to_string(), sha256: sha256.to_owned(), size, at }
 }
 
 impl Trust {
@@ -415,64 +353,22 @@ impl Outcome {
     }
 }
 
-/// Offline, with nothing remembered of the revision: a pin still says which archive is wanted.
-fn resolve_by_pin<'a>(wanted: &HubRelease, client: &'a Client) -> Result<Source<'a>> {
-    let revision = wanted.revision.as_deref().unwrap_or("the default branch");
-    let missing = || Error::Offline {
-        missing: format!("what {revision} of {} is, and its manifest", wanted.repository),
-    };
-    let built_in = || {
-        let asset = (source_precision(&wanted.precision), wanted.runtime.as_str(), wanted.chipset.as_deref());
-        // Nobody resolved the commit here, so the pin's word has to be for this repository.
-        Pin::built_in(wanted.revision.as_deref()?, asset)
-            .filter(|pin| pin.repository.as_ref().is_some_and(|r| r.eq_ignore_ascii_case(&wanted.repository)))
-    };
-    let pin = wanted.pin.clone().or_else(built_in).ok_or_else(missing)?;
-    // The pin has to speak of the same commit, or of none while the caller's own words are all there is.
-    if wanted.revision.is_some() && pin.commit.is_some() && pin.commit != wanted.revision {
-        return Err(missing());
-    }
-    let request = Request {
-        repo_id: Some(wanted.repository.clone()),
-        requested_revision: wanted.revision.clone(),
-        resolved_revision: pin.commit.clone(),
-        manifest_sha256: pin.manifest_sha256.clone(),
-        requested_precision: Some(wanted.precision.clone()),
-        source_precision: Some(source_precision(&wanted.precision).to_owned()),
-        format: Some(wanted.runtime.clone()),
-        chipset: wanted.chipset.clone(),
-        kind: Kind::Hub,
-        pin: Some(pin.clone()),
-        ..Request::default()
-    };
-    Ok(Source { client, address: None, request, pin: Some(pin), accept_changed: false })
-}
-
-/// What stands at a commit never changes; a hub that says otherwise is wrong now or was before.
-fn check_manifest(facts: &Facts, found: &Resolution, wanted: &HubRelease) -> Result<()> {
-    let before = facts.revision(&found.endpoint, &found.repository, Some(&found.commit));
-    match before.filter(|before| before.manifest_sha256 != found.manifest_sha256) {
-        Some(before) if !wanted.accept_changed => Err(Error::Hub {
-            url: found.endpoint.clone(),
-            detail: format!(
-                "the manifest of {} at commit {} had SHA-256 {} before and has {} now, which cannot be",
-                found.repository, found.commit, before.manifest_sha256, found.manifest_sha256
-            ),
-        }),
-        _ => Ok(()),
-    }
-}
-
 /// Tells a missing or changed archive of ours from every other error.
 fn damage_of_archive(error: Error, archive: &Path) -> Result<Damage> {
     match &error {
         Error::Io { path, source } if path == archive => match source.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Ok(Damage::ArchiveMissing),
+            // The archive, its folder or the bucket, as a link that leads nowhere but to itself.
+            _ if archive.ancestors().take(3).any(is_broken_link) => Ok(Damage::ArchiveMissing),
             _ => Err(error),
         },
         Error::HashMismatch { path, .. } | Error::NotAFile { path } if path == archive => Ok(Damage::Archive),
         _ => Err(error),
     }
+}
+
+fn is_broken_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) && fs::metadata(path).is_err()
 }
 
 fn missing_archive(source: &Source<'_>, damaged: bool) -> String {

@@ -44,7 +44,7 @@ pub enum ArchiveRule {
         /// The component.
         component: String,
     },
-    /// One of `<>"|?*`.
+    /// One of `<>"|?*`, or a separator where a single name belongs.
     #[error("the name holds `{character}`")]
     ForbiddenCharacter {
         /// The character.
@@ -66,7 +66,7 @@ pub enum ArchiveRule {
         /// Components allowed.
         limit: usize,
     },
-    /// The name under which the cache keeps its own record.
+    /// The name under which the cache keeps its own record, or a path below it.
     #[error("the name is reserved for the cache's own record")]
     ReservedForRecord,
     /// Two members have the same path once `.` and doubled separators are gone.
@@ -98,6 +98,12 @@ pub enum ArchiveRule {
     /// Name, attributes and size disagree on whether the member is a folder.
     #[error("name, attributes and size disagree on whether this is a folder")]
     FolderMismatch,
+    /// A folder with bytes of its own. None, and the two of an empty deflate stream that some tools write, are accepted.
+    #[error("the member is a folder and holds {bytes} bytes")]
+    FolderData {
+        /// Bytes in the archive.
+        bytes: u64,
+    },
     /// The member is encrypted, or its headers are.
     #[error("the member is encrypted")]
     Encrypted,
@@ -141,7 +147,8 @@ pub enum ArchiveRule {
         /// Bytes allowed.
         limit: u64,
     },
-    /// The member claims to expand more than [`Limits::ratio`](crate::Limits::ratio) times.
+    /// The member, or where none is named all of them together, claims to expand more than
+    /// [`Limits::ratio`](crate::Limits::ratio) times.
     #[error("expands from {compressed} to {size} bytes, more than {limit} times")]
     Ratio {
         /// Bytes in the archive.

@@ -39,8 +39,7 @@ pub(crate) const DOWNLOAD: &str = ".download-";
 pub(crate) const ARCHIVE_NAME: &str = "release.zip";
 /// What a killed process may leave in the bucket.
 pub(crate) const LEFTOVERS: &[&str] = &[STAGING, REPLACED, LOCK, DOWNLOAD, WRITING];
-/// A working process touches its staging folder with every member, and its download with every block; what is older
-/// belongs to a killed one.
+/// A working process touches its staging folder and its download as it goes on; what is older belongs to a killed one.
 pub(crate) const LEFTOVER_AGE: Duration = Duration::from_hours(1);
 /// How long to wait for another process that prepares the same entry and shows no sign of life.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -155,11 +154,11 @@ impl Cache {
     /// Errors: [`Error::Archive`] (the archive lies or asks for too much), [`Error::Layout`] (no graph, or
     /// two `metadata.json`), [`Error::Graph`], [`Error::DiskFull`], [`Error::Io`], [`Error::Cancelled`].
     pub fn open_archive(&self, zip: impl AsRef<Path>) -> Result<Release> {
-        self.open(zip.as_ref(), None, &Request::default())
+        self.open_path(zip.as_ref(), &Request::default())
     }
 
     /// Opens the archive of a release folder: one that holds `release_assets.json` and, beside it, the
-    /// archive whose name the selected asset's URL ends in.
+    /// archive whose name the selected asset's URL ends in, decoded or not.
     ///
     /// `precision` is `auto`, `fp32`, `fp16` or a name of the publisher's, `runtime` is such as `onnx`.
     /// Manifest hash and version, precision, runtime and URL go into the record.
@@ -175,12 +174,17 @@ impl Cache {
         let manifest_path = folder.join(Manifest::FILE_NAME);
         let manifest = Manifest::read(&manifest_path)?;
         let asset = manifest.select(precision, runtime, None).map_err(|e| e.in_manifest(&manifest_path))?;
-        let name = asset.file_name();
+        let (name, encoded) = (asset.file_name(), asset.encoded_file_name());
         // The URL is not ours: its last segment must be a plain file name before it becomes part of a path.
-        if name.contains(['/', '\\', '\0']) || member_name::check_component(name).is_err() {
-            let detail = format!("the download URL ends in `{}`, no file name", name.escape_debug());
-            return Err(Error::Manifest { path: Some(manifest_path), detail });
+        for name in [&name, encoded] {
+            if member_name::check_component(name).is_err() {
+                let detail = format!("the download URL ends in `{name}`, no file name");
+                return Err(Error::Manifest { path: Some(manifest_path), detail });
+            }
         }
+        // Programs differ in which of the two they give to what they download.
+        let zip = [encoded, &name].map(|name| folder.join(name));
+        let zip = zip.iter().find(|zip| files::exists(zip)).unwrap_or(&zip[1]);
         let request = Request {
             manifest_sha256: Some(manifest.sha256().to_owned()),
             manifest_version: manifest.version().map(str::to_owned),
@@ -191,54 +195,58 @@ impl Cache {
             tool_versions: asset.tool_versions.clone(),
             ..Request::default()
         };
-        self.open(&folder.join(name), None, &request)
+        self.open_path(zip, &request)
     }
 
-    /// Opens an archive for a request; with `expected`, one whose hash is another is an error.
-    pub(crate) fn open(&self, zip: &Path, expected: Option<&str>, request: &Request) -> Result<Release> {
+    /// Opens an archive of the caller's.
+    fn open_path(&self, zip: &Path, request: &Request) -> Result<Release> {
+        let mut archive = Archive::open(zip, None, &self.limits, &self.progress)?;
+        let name = zip.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.open_for(&mut archive, &name, request)
+    }
+
+    /// Opens an archive for a request; `name` is the file name that is recorded of it.
+    pub(crate) fn open_for(&self, archive: &mut Archive, name: &str, request: &Request) -> Result<Release> {
+        let entry = self.bucket().join(&archive.sha256);
+        let used = || [entry.join(request.key()), entry.clone()].iter().for_each(|path| files::touch(path));
         // Before and after, since hashing takes its time and `gc` goes by this.
-        if let Some(sha256) = expected {
-            files::touch(&self.bucket().join(sha256));
-        }
-        let release = self.prepare(zip, expected, request)?;
-        files::touch(&release.root);
-        release.root.parent().map(files::touch);
+        used();
+        let release = self.prepare(archive, name, request)?;
+        used();
+        request.pin.as_ref().map_or(Ok(()), |pin| pin.require_members(&release.inventory))?;
         Ok(release)
     }
 
-    fn prepare(&self, zip: &Path, expected: Option<&str>, request: &Request) -> Result<Release> {
-        let mut archive = match expected {
-            None => Archive::open(zip, None, &self.limits, &self.progress)?,
-            Some(expected) => Archive::open_unhashed(zip, expected, &self.limits, &self.progress)?,
-        };
+    fn prepare(&self, archive: &mut Archive, name: &str, request: &Request) -> Result<Release> {
         let mut entry = Entry {
             folder: self.bucket().join(&archive.sha256).join(request.key()),
             bucket: self.bucket(),
+            archive_name: name,
             request,
             depth: self.depth,
             progress: self.progress.clone(),
         };
-        if let Err(error) = check_layout(&archive) {
+        if let Err(error) = check_layout(archive) {
             // Whether the publisher's archive is no release, or ours was replaced, its hash tells.
             archive.ensure_hashed(&self.progress)?;
             return Err(error);
         }
         // The usual case first, without writing anything: a read-only cache works as long as it is right.
-        if let State::Valid(contents) = entry.inspect(&mut archive)? {
-            return Ok(entry.release(&archive, contents, Outcome::Reused));
+        if let State::Valid(contents) = entry.inspect(archive)? {
+            return Ok(entry.release(archive, contents, Outcome::Reused));
         }
         archive.ensure_hashed(&self.progress)?;
         self.create_bucket()?;
         let lock = self.lock(&archive.sha256)?;
         entry.progress = lock.watched(&self.progress);
         // Whoever held the lock before may have done the work.
-        let reasons = match entry.inspect(&mut archive)? {
-            State::Valid(contents) => return Ok(entry.release(&archive, contents, Outcome::Reused)),
+        let reasons = match entry.inspect(archive)? {
+            State::Valid(contents) => return Ok(entry.release(archive, contents, Outcome::Reused)),
             State::Absent => None,
             State::Damaged(reasons) => Some(reasons),
         };
-        let (staging, contents) = entry.build(&mut archive)?;
-        let release = entry.publish(&mut archive, staging, contents, reasons)?;
+        let (staging, contents) = entry.build(archive)?;
+        let release = entry.publish(archive, staging, contents, reasons)?;
         drop(lock);
         Ok(release)
     }
@@ -253,6 +261,12 @@ impl Cache {
 
     pub(crate) fn progress(&self) -> &Progress {
         &self.progress
+    }
+
+    /// This cache with another callback.
+    #[cfg(feature = "network")]
+    pub(crate) fn with_progress(&self, progress: &Progress) -> Self {
+        Self { progress: progress.clone(), ..self.clone() }
     }
 
     pub(crate) fn archive_limits(&self) -> &Limits {
@@ -270,13 +284,14 @@ impl Cache {
 
     pub(crate) fn create_bucket(&self) -> Result<()> {
         let bucket = &self.bucket();
-        files::create_folder(bucket).map_err(|e| Error::writing(bucket, e, 0))?;
+        files::create_folder(bucket).map_err(|e| Error::writing(bucket, e, None))?;
         let tag = self.root.join(TAG_NAME);
-        match files::create_new(&tag) {
-            Ok(mut file) => file.write_all(TAG.as_bytes()).map_err(|e| Error::writing(tag, e, 0)),
+        let written = match files::create_new(&tag) {
+            Ok(mut file) => file.write_all(TAG.as_bytes()).and_then(|()| files::sync_folder(&self.root)),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            Err(e) => Err(Error::writing(tag, e, 0)),
-        }
+            Err(e) => Err(e),
+        };
+        written.map_err(|e| Error::writing(tag, e, TAG.len() as u64))
     }
 }
 
@@ -284,6 +299,7 @@ impl Cache {
 struct Entry<'a> {
     bucket: PathBuf,
     folder: PathBuf,
+    archive_name: &'a str,
     request: &'a Request,
     depth: Depth,
     progress: Progress,
@@ -308,10 +324,12 @@ impl Entry<'_> {
 
     /// Makes a complete extraction aside: files, then the record, all durable.
     fn build(&self, archive: &mut Archive) -> Result<(Temporary, Contents)> {
-        let staging = Temporary::folder(&self.bucket, STAGING)?;
+        let staging = Temporary::folder(&self.bucket, STAGING, archive.listing.total_bytes)?;
         let root = staging.path();
-        let fingerprints = archive.extract_all(root, &self.progress)?;
-        archive.recheck(&self.progress)?;
+        let shown = root.to_owned();
+        let progress = self.progress.showing_life(move || files::touch(&shown));
+        let fingerprints = archive.extract_all(root, &progress)?;
+        archive.recheck(&progress)?;
         // The disk has to show the archive's names, no others: some file systems change what they are given.
         if let Some(damage) = tree::check_names_and_sizes(root, archive).into_iter().next() {
             return Err(layout(
@@ -320,14 +338,15 @@ impl Entry<'_> {
             ));
         }
         let inventory = tree::inventory(archive, fingerprints);
+        // What is not pinned does not stay.
+        self.request.pin.as_ref().map_or(Ok(()), |pin| pin.require_members(&inventory))?;
         let sidecars = external_data::discover(root, &inventory).map_err(|bad| {
             let BadGraph { graph, source } = bad;
             Error::Graph { archive: archive.path().to_owned(), graph, source }
         })?;
         let contents = Contents { inventory, sidecars };
         let expected = provenance::expected(self.request, &archive.sha256, &contents);
-        let file_name = archive.path().file_name().unwrap_or_default().to_string_lossy();
-        let bytes = provenance::write(&expected, &file_name);
+        let bytes = provenance::write(&expected, self.archive_name);
         let limit = provenance::max_bytes(contents.inventory.len() as u64);
         if bytes.len() as u64 > limit {
             let detail = format!("its record would have {} bytes, {limit} are allowed", bytes.len());
@@ -370,7 +389,9 @@ impl Entry<'_> {
             match files::rename(staging.path(), &self.folder) {
                 Ok(()) => {
                     staging.keep();
-                    files::sync_folder(parent).map_err(fail)?;
+                    files::sync_folder(parent)
+                        .and_then(|()| files::sync_folder(&self.bucket))
+                        .map_err(fail)?;
                     let outcome = reasons.map_or(Outcome::Extracted, |reasons| Outcome::Repaired { reasons });
                     return Ok(self.release(archive, contents, outcome));
                 }

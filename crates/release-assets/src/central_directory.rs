@@ -1,25 +1,26 @@
 //! A strict reader of a ZIP archive's structure.
 //!
-//! It reads the end record, the central directory and every local header, and accepts an archive only if they
+//! It reads the end records, the central directory and every local header, and accepts an archive only if they
 //! agree and every byte of the file belongs to exactly one of them. General readers collapse repeated names,
 //! look for archives behind other data and trust one header over the other: each is a way to show two readers
 //! two different archives.
 
 use std::{
     collections::HashMap,
-    io::{self, Read, Seek, SeekFrom},
+    io::{Read, Seek},
 };
 
-use crate::{ArchiveRule, Limits, member_name, provenance::RECORD_NAME};
+use crate::{
+    ArchiveRule, Limits,
+    end_records::find_end,
+    member_name,
+    provenance::RECORD_NAME,
+    zip_fields::{Fault, Fields, fault, read_at},
+};
 
-const END: u32 = 0x0605_4b50;
-const END64: u32 = 0x0606_4b50;
-const LOCATOR64: u32 = 0x0706_4b50;
 const CENTRAL: u32 = 0x0201_4b50;
 const LOCAL: u32 = 0x0403_4b50;
 const DESCRIPTOR: u32 = 0x0807_4b50;
-const END_LEN: u64 = 22;
-const LOCATOR64_LEN: u64 = 20;
 const LOCAL_LEN: u64 = 30;
 
 const FLAG_ENCRYPTED: u16 = 1 << 0;
@@ -32,6 +33,9 @@ const FLAG_MASKED_HEADERS: u16 = 1 << 13;
 const EXTRA_ZIP64: u16 = 0x0001;
 const EXTRA_UNIX: u16 = 0x000d;
 const EXTRA_UNICODE_PATH: u16 = 0x7075;
+
+/// What deflate makes of nothing.
+const EMPTY_DEFLATE: &[u8] = &[3, 0];
 
 /// Room in the central directory for one member: the fixed part, the longest name and generous extra fields.
 const DIRECTORY_BYTES_PER_ENTRY: u64 = 2048;
@@ -76,25 +80,6 @@ impl Listing {
     }
 }
 
-/// Why an archive is refused.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    Rule { member: Option<String>, rule: ArchiveRule },
-    Io(io::Error),
-}
-
-impl From<ArchiveRule> for Fault {
-    fn from(rule: ArchiveRule) -> Self {
-        Self::Rule { member: None, rule }
-    }
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
 /// Reads and checks the structure of the archive of `length` bytes behind `reader`.
 pub(crate) fn read<R: Read + Seek>(reader: &mut R, length: u64, limits: &Limits) -> Result<Listing, Fault> {
     let end = find_end(reader, length)?;
@@ -117,110 +102,6 @@ pub(crate) fn read<R: Read + Seek>(reader: &mut R, length: u64, limits: &Limits)
     check_paths(&entries)?;
     check_layout(reader, &mut entries, end.directory_offset)?;
     Ok(Listing { entries, total_bytes })
-}
-
-struct End {
-    count: u64,
-    directory_offset: u64,
-    directory_bytes: u64,
-    /// Where the central directory has to stop: the first byte of the end records.
-    directory_stop: u64,
-}
-
-fn find_end<R: Read + Seek>(reader: &mut R, length: u64) -> Result<End, Fault> {
-    let tail_start = length.saturating_sub(END_LEN + u64::from(u16::MAX));
-    let tail = read_at(reader, tail_start, length - tail_start)?;
-    let (mut exact, mut last) = (Vec::new(), usize::MAX);
-    for position in 0..tail.len().saturating_sub(END_LEN as usize - 1) {
-        let mut record = Fields(&tail[position..]);
-        if record.u32() != Some(END) {
-            continue;
-        }
-        record.skip(16);
-        let comment = record.u16().map(usize::from);
-        if comment == Some(tail.len() - position - END_LEN as usize) {
-            exact.push(position);
-        }
-        last = position;
-    }
-    let position = match exact.as_slice() {
-        // A second record inside of the comment is what a reader that does not look at lengths would take.
-        [one] if last == *one => *one,
-        [] if last != usize::MAX => return Err(ArchiveRule::TrailingData.into()),
-        [] => return Err(ArchiveRule::NotZip.into()),
-        _ => return Err(ArchiveRule::AmbiguousEnd.into()),
-    };
-    let end_offset = tail_start + position as u64;
-    let cut = || ArchiveRule::NotZip;
-    let mut record = Fields(&tail[position + 4..]);
-    let disk = record.u16().ok_or_else(cut)?;
-    let directory_disk = record.u16().ok_or_else(cut)?;
-    let here = record.u16().ok_or_else(cut)?;
-    let count = record.u16().ok_or_else(cut)?;
-    let bytes = record.u32().ok_or_else(cut)?;
-    let offset = record.u32().ok_or_else(cut)?;
-
-    let locator_offset = end_offset.checked_sub(LOCATOR64_LEN);
-    let locator = locator_offset.map(|at| read_at(reader, at, LOCATOR64_LEN)).transpose()?;
-    let is_zip64 = locator.as_deref().is_some_and(|l| Fields(l).u32() == Some(LOCATOR64));
-    let wants_zip64 = count == u16::MAX || bytes == u32::MAX || offset == u32::MAX;
-    if !is_zip64 {
-        if wants_zip64 {
-            return Err(ArchiveRule::Zip64.into());
-        }
-        if disk != 0 || directory_disk != 0 || here != count {
-            return Err(ArchiveRule::MultiVolume.into());
-        }
-        return Ok(End {
-            count: count.into(),
-            directory_offset: offset.into(),
-            directory_bytes: bytes.into(),
-            directory_stop: end_offset,
-        });
-    }
-    let (Some(locator), Some(locator_offset)) = (locator, locator_offset) else {
-        return Err(ArchiveRule::Zip64.into());
-    };
-    let end64 = read_end64(reader, &locator, locator_offset)?;
-    // A field of the short record counts unless it says "see the long one".
-    let agree = (count == u16::MAX || u64::from(count) == end64.count)
-        && (here == u16::MAX || u64::from(here) == end64.count)
-        && (bytes == u32::MAX || u64::from(bytes) == end64.directory_bytes)
-        && (offset == u32::MAX || u64::from(offset) == end64.directory_offset)
-        && [disk, directory_disk].iter().all(|d| [0, u16::MAX].contains(d));
-    if agree { Ok(end64) } else { Err(ArchiveRule::Zip64.into()) }
-}
-
-fn read_end64<R: Read + Seek>(reader: &mut R, locator: &[u8], locator_offset: u64) -> Result<End, Fault> {
-    let wrong = || ArchiveRule::Zip64;
-    let mut locator = Fields(locator);
-    locator.skip(4);
-    let disk = locator.u32().ok_or_else(wrong)?;
-    let offset = locator.u64().ok_or_else(wrong)?;
-    let disks = locator.u32().ok_or_else(wrong)?;
-    if disk != 0 || disks > 1 {
-        return Err(ArchiveRule::MultiVolume.into());
-    }
-    // Only the first version of the record is known: 56 bytes, right before its locator.
-    if offset.checked_add(56) != Some(locator_offset) {
-        return Err(wrong().into());
-    }
-    let record = read_at(reader, offset, 56)?;
-    let mut record = Fields(&record);
-    if record.u32() != Some(END64) || record.u64() != Some(44) {
-        return Err(wrong().into());
-    }
-    record.skip(4);
-    let disk = record.u32().ok_or_else(wrong)?;
-    let directory_disk = record.u32().ok_or_else(wrong)?;
-    let here = record.u64().ok_or_else(wrong)?;
-    let count = record.u64().ok_or_else(wrong)?;
-    let directory_bytes = record.u64().ok_or_else(wrong)?;
-    let directory_offset = record.u64().ok_or_else(wrong)?;
-    if disk != 0 || directory_disk != 0 || here != count {
-        return Err(ArchiveRule::MultiVolume.into());
-    }
-    Ok(End { count, directory_offset, directory_bytes, directory_stop: offset })
 }
 
 fn parse_directory(directory: &[u8], count: u64, limits: &Limits) -> Result<Vec<Entry>, Fault> {
@@ -265,7 +146,8 @@ fn parse_entry(fields: &mut Fields<'_>, limits: &Limits) -> Result<Entry, Fault>
         return Err(fail(ArchiveRule::NotUtf8));
     }
     let member = member_name::parse(name, limits).map_err(fail)?;
-    if member_name::case_key(&member.path) == RECORD_NAME {
+    // Whole or as a folder: below it nothing could be written either, once the record is.
+    if member.path.split('/').next().is_some_and(|first| member_name::case_key(first) == RECORD_NAME) {
         return Err(fail(ArchiveRule::ReservedForRecord));
     }
     if flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION | FLAG_MASKED_HEADERS) != 0 {
@@ -324,7 +206,7 @@ fn check_kind(attributes: u32, is_folder: bool, size: u64) -> Result<(), Archive
 }
 
 fn check_sizes(entries: &[Entry], limits: &Limits) -> Result<u64, Fault> {
-    let mut total = 0u64;
+    let (mut total, mut total_compressed) = (0u64, 0u64);
     for entry in entries {
         let fail = |rule| fault(&entry.raw_name, rule);
         let (size, compressed) = (entry.size, entry.compressed);
@@ -332,6 +214,7 @@ fn check_sizes(entries: &[Entry], limits: &Limits) -> Result<u64, Fault> {
             return Err(fail(ArchiveRule::EntryTooLarge { found: size, limit: limits.entry_bytes }));
         }
         total = total.saturating_add(size);
+        total_compressed = total_compressed.saturating_add(compressed);
         if total > limits.total_bytes {
             return Err(fail(ArchiveRule::TotalTooLarge { found: total, limit: limits.total_bytes }));
         }
@@ -341,6 +224,11 @@ fn check_sizes(entries: &[Entry], limits: &Limits) -> Result<u64, Fault> {
         if size > Limits::RATIO_FLOOR && size > compressed.saturating_mul(limits.ratio) {
             return Err(fail(ArchiveRule::Ratio { compressed, size, limit: limits.ratio }));
         }
+    }
+    // Many members below their own floor can fill a disk together.
+    if total > Limits::TOTAL_RATIO_FLOOR && total > total_compressed.saturating_mul(limits.ratio) {
+        let (compressed, size, limit) = (total_compressed, total, limits.ratio);
+        return Err(ArchiveRule::Ratio { compressed, size, limit }.into());
     }
     Ok(total)
 }
@@ -419,6 +307,9 @@ fn check_layout<R: Read + Seek>(reader: &mut R, entries: &mut [Entry], directory
         let (name, extra) = name_and_extra.split_at(lengths.0 as usize);
         check_local_extra(entry, &header, name, extra).map_err(fail)?;
         entry.data_offset = entry.header_offset + head_bytes;
+        if entry.is_folder {
+            check_folder(reader, entry)?;
+        }
         let gap = next - data_end;
         if gap > 0 {
             // At most 24 bytes are ever a data descriptor.
@@ -427,6 +318,19 @@ fn check_layout<R: Read + Seek>(reader: &mut R, entries: &mut [Entry], directory
                 return Err(fail(ArchiveRule::HiddenData { bytes: gap }));
             }
         }
+    }
+    Ok(())
+}
+
+/// A folder is never decoded, so that its bytes are looked at here: none, or the end mark of an empty deflate stream.
+fn check_folder<R: Read + Seek>(reader: &mut R, entry: &Entry) -> Result<(), Fault> {
+    let fail = |rule| Err(fault(&entry.raw_name, rule));
+    let bytes = read_at(reader, entry.data_offset, entry.compressed.min(EMPTY_DEFLATE.len() as u64))?;
+    if entry.compressed != bytes.len() as u64 || !(bytes.is_empty() || bytes == EMPTY_DEFLATE) {
+        return fail(ArchiveRule::FolderData { bytes: entry.compressed });
+    }
+    if entry.crc32 != 0 {
+        return fail(ArchiveRule::Crc { declared: entry.crc32, found: 0 });
     }
     Ok(())
 }
@@ -546,59 +450,6 @@ impl<'a> Extra<'a> {
     }
 }
 
-/// Little-endian numbers off the front of a slice.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (head, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(head)
-    }
-
-    /// Past the end nothing is left, and the next number says so.
-    fn skip(&mut self, count: usize) {
-        self.0 = self.0.get(count..).unwrap_or_default();
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.bytes(2)?.try_into().ok().map(u16::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.bytes(4)?.try_into().ok().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.bytes(8)?.try_into().ok().map(u64::from_le_bytes)
-    }
-}
-
-/// Reads `count` bytes that the structure says are there. Callers bound `count`.
-fn read_at<R: Read + Seek>(reader: &mut R, offset: u64, count: u64) -> Result<Vec<u8>, Fault> {
-    reader.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
-    reader.take(count).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == count {
-        Ok(bytes)
-    } else {
-        Err(ArchiveRule::Directory { what: "the file ends before it" }.into())
-    }
-}
-
-fn fault(raw_name: &[u8], rule: ArchiveRule) -> Fault {
-    Fault::Rule { member: Some(printable(raw_name)), rule }
-}
-
-/// A member's name for a message: one line, escaped, of bounded length.
-fn printable(raw_name: &[u8]) -> String {
-    let mut text: String = String::from_utf8_lossy(raw_name).escape_debug().take(200).collect();
-    if text.is_empty() {
-        text.push_str("(no name)");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
@@ -606,6 +457,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::end_records::END;
 
     proptest! {
         /// Any bytes at all end in a listing or in a fault.

@@ -5,17 +5,17 @@ use std::{
     fs::{self, File},
     io::{self, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use flate2::bufread::DeflateDecoder;
 
 use crate::{
     ArchiveRule, Error, Held, Limits, Phase, Result,
-    central_directory::{self, Entry, Fault, Listing, Method},
+    central_directory::{self, Entry, Listing, Method},
     files,
     hashing::{self, BLOCK, Fingerprint, Fingerprinter, Job},
     progress::{Counter, Progress},
+    zip_fields::Fault,
 };
 
 /// An archive file, open, hashed and listed. Everything is read through one handle.
@@ -57,6 +57,7 @@ impl Archive {
 
     /// Opens an archive whose hash is known and will be checked beside the files of its extraction, on another
     /// thread. Until then nothing that the listing says is trusted.
+    #[cfg(feature = "network")]
     pub(crate) fn open_unhashed(
         path: &Path,
         expected: &str,
@@ -109,17 +110,20 @@ impl Archive {
         &self.path
     }
 
+    #[cfg(feature = "network")]
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
     /// Copies the archive into a new, empty file and makes that durable; the hash is that of what was written.
-    pub(crate) fn copy_to(&self, target: &mut File, path: &Path, progress: &Progress) -> Result<String> {
-        let mut counter = progress.phase(Phase::Import, self.size)?;
-        let write_error = |e| Error::writing(path, e, self.size);
-        let (mut source, _) = files::open_regular(&self.path)?;
+    #[cfg(feature = "network")]
+    pub(crate) fn copy_to(&mut self, target: &mut File, path: &Path, progress: &Progress) -> Result<String> {
+        let size = self.size;
+        let mut counter = progress.phase(Phase::Import, size)?;
+        let write_error = |e| Error::writing(path, e, size);
+        self.file.seek(SeekFrom::Start(0)).map_err(|e| Error::io(&self.path, e))?;
         let mut fingerprinter = Fingerprinter::default();
-        hashing::read_blocks(&mut source, &self.path, |block| {
+        hashing::read_blocks(&mut self.file, &self.path, |block| {
             target.write_all(block).map_err(write_error)?;
             fingerprinter.update(block);
             counter.add(block.len())
@@ -128,14 +132,11 @@ impl Archive {
         Ok(fingerprinter.finish().sha256)
     }
 
-    /// Decompresses every member and checks it, without writing anything.
-    pub(crate) fn check_contents(&mut self, progress: &Progress) -> Result<()> {
+    /// Decompresses every member and checks it, without writing anything. In the order of the listing.
+    pub(crate) fn fingerprints(&mut self, progress: &Progress) -> Result<Vec<Fingerprint>> {
         let mut counter = progress.phase(Phase::Verify, self.listing.total_bytes)?;
         let entries: Vec<Entry> = self.listing.files().cloned().collect();
-        for entry in &entries {
-            self.decode(entry, |block| counter.add(block.len()))?;
-        }
-        Ok(())
+        entries.iter().map(|entry| self.decode(entry, |block| counter.add(block.len()))).collect()
     }
 
     /// Hashes the archive again: what was extracted between two equal hashes came from these bytes.
@@ -156,11 +157,8 @@ impl Archive {
     ) -> Result<Fingerprint> {
         let archive = self.path.clone();
         let read_error = |e| Error::io(&archive, e);
-        let refuse = |rule| Error::Archive {
-            archive: archive.clone(),
-            member: Some(entry.path.escape_debug().collect()),
-            rule,
-        };
+        let refuse =
+            |rule| Error::Archive { archive: archive.clone(), member: Some(entry.path.clone()), rule };
         self.file.seek(SeekFrom::Start(entry.data_offset)).map_err(read_error)?;
         let compressed = BufReader::with_capacity(BLOCK, (&mut self.file).take(entry.compressed));
         let mut source = Source::new(entry.method, compressed);
@@ -208,8 +206,6 @@ impl Archive {
             let target = root.join(&entry.path);
             let file = files::create_new(&target).map_err(|e| self.create_error(&target, entry, e))?;
             fingerprints.push(self.write_member(entry, file, &target, needed, &mut counter)?);
-            // A sign of life, by which others tell this folder from one left behind by a killed process.
-            let _ = File::open(root).and_then(|folder| folder.set_modified(SystemTime::now()));
         }
         for folder in folders.iter().rev() {
             let folder = root.join(folder);
@@ -252,7 +248,7 @@ impl Archive {
     /// own.
     fn create_error(&self, target: &Path, entry: &Entry, error: io::Error) -> Error {
         if error.kind() == io::ErrorKind::AlreadyExists {
-            let (archive, member) = (self.path.clone(), Some(entry.path.escape_debug().collect()));
+            let (archive, member) = (self.path.clone(), Some(entry.path.clone()));
             return Error::Archive { archive, member, rule: ArchiveRule::FileSystemTwin };
         }
         Error::writing(target, error, self.listing.total_bytes)

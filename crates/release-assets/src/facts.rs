@@ -2,14 +2,16 @@
 //! archive an address gave first.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    Error, Result,
+    Error, Manifest, Result,
     cache::{FACTS, WRITING},
     files, hashing,
     manifest::MANIFEST_MAX_BYTES,
@@ -18,9 +20,17 @@ use crate::{
 };
 
 const MAX_BYTES: u64 = 64 << 10;
+/// Each attempt is lost only to somebody who removes the fact in between.
+const CLAIMS: usize = 10;
+/// How often what cannot be understood is looked at, and the time between.
+const LOOKS: usize = 20;
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Small files, each written aside and renamed. One that cannot be understood, or speaks of something else,
-/// counts as absent.
+/// What a fact says, or why it cannot be used. None where there is none.
+type Understood<T> = std::result::Result<Option<T>, String>;
+
+/// Small files, each written aside and renamed. What only saves asking again counts as absent where it cannot be
+/// understood or speaks of something else; what later answers are held against does not.
 #[derive(Debug)]
 pub(crate) struct Facts(PathBuf);
 
@@ -57,9 +67,36 @@ impl Facts {
         repository: &str,
         revision: Option<&str>,
     ) -> Option<Resolution> {
-        let found: Resolution = read(&self.revision_path(endpoint, repository, revision))?;
-        let same = found.endpoint == endpoint && found.repository == repository;
-        (same && found.revision.as_deref() == revision).then_some(found)
+        self.resolution(endpoint, repository, revision).ok().flatten()
+    }
+
+    /// What a commit was found to be, which it stays.
+    ///
+    /// Errors: [`Error::DamagedFact`].
+    pub(crate) fn commit(
+        &self,
+        endpoint: &str,
+        repository: &str,
+        commit: &str,
+    ) -> Result<Option<Resolution>> {
+        self.resolution(endpoint, repository, Some(commit)).map_err(|reason| {
+            let path = self.revision_path(endpoint, repository, Some(commit));
+            Error::DamagedFact { of: format!("commit {commit} of {repository}"), path, reason }
+        })
+    }
+
+    fn resolution(&self, endpoint: &str, repository: &str, revision: Option<&str>) -> Understood<Resolution> {
+        let is_this = |found: &Resolution| {
+            found.endpoint == endpoint
+                && found.repository == repository
+                && found.revision.as_deref() == revision
+        };
+        read(&self.revision_path(endpoint, repository, revision), is_this)
+    }
+
+    /// Whether just this is remembered.
+    pub(crate) fn knows(&self, fact: &Resolution) -> bool {
+        self.revision(&fact.endpoint, &fact.repository, fact.revision.as_deref()).as_ref() == Some(fact)
     }
 
     pub(crate) fn remember_revision(&self, fact: &Resolution) -> Result<()> {
@@ -79,13 +116,69 @@ impl Facts {
         self.write(&self.manifest_path(repository, commit, &sha256), bytes)
     }
 
-    pub(crate) fn first_use(&self, address: &Address) -> Option<FirstUse> {
-        let found: FirstUse = read(&self.first_use_path(address.secret_text()))?;
-        (found.url == address.to_string() && is_sha256(&found.sha256)).then_some(found)
+    /// Which archive an address gave first.
+    ///
+    /// Errors: [`Error::DamagedFact`].
+    pub(crate) fn first_use(&self, address: &Address) -> Result<Option<FirstUse>> {
+        let path = self.first_use_path(address.secret_text());
+        let is_this = |found: &FirstUse| found.url == address.to_string() && is_sha256(&found.sha256);
+        let mut looks = LOOKS;
+        loop {
+            looks -= 1;
+            match read(&path, is_this) {
+                Ok(found) => return Ok(found),
+                Err(reason) if looks == 0 => {
+                    return Err(Error::DamagedFact { of: address.to_string(), path, reason });
+                }
+                // Where a file cannot have two names, it can be seen while it is written.
+                Err(_) => thread::sleep(LOOK_AGAIN),
+            }
+        }
     }
 
-    pub(crate) fn remember_first_use(&self, secret_url: &str, fact: &FirstUse) -> Result<()> {
-        self.write(&self.first_use_path(secret_url), &to_json(fact))
+    /// Remembers what an address gave first, unless something is remembered: then that is the answer. Of many who do
+    /// this at once, with or without locks, one alone is told that it was the first.
+    pub(crate) fn claim_first_use(&self, address: &Address, fact: &FirstUse) -> Result<Option<FirstUse>> {
+        let path = self.first_use_path(address.secret_text());
+        let bytes = to_json(fact);
+        files::create_folder(&self.0).map_err(|e| Error::writing(&path, e, bytes.len() as u64))?;
+        for _ in 0..CLAIMS {
+            if let Some(held) = self.first_use(address)? {
+                return Ok(Some(held));
+            }
+            if files::write_new(&self.0, WRITING, &path, &bytes, |from, to| fs::hard_link(from, to))? {
+                return Ok(self.first_use(address)?.filter(|held| held != fact));
+            }
+        }
+        Err(Error::Contended { path })
+    }
+
+    /// Remembers another archive than the first: the caller said so.
+    pub(crate) fn replace_first_use(&self, address: &Address, fact: &FirstUse) -> Result<()> {
+        self.write(&self.first_use_path(address.secret_text()), &to_json(fact))
+    }
+
+    /// What cannot be understood, with the reason.
+    pub(crate) fn damaged(&self) -> Vec<(PathBuf, String)> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            let state = if name.starts_with("archive-") {
+                read(&path, |fact: &FirstUse| is_sha256(&fact.sha256)).map(drop)
+            } else if name.starts_with("revision-") {
+                let of =
+                    |f: &Resolution| self.revision_path(&f.endpoint, &f.repository, f.revision.as_deref());
+                read(&path, |fact: &Resolution| of(fact) == path).map(drop)
+            } else if name.starts_with("manifest-") && files::exists(&path) {
+                Manifest::read(&path).map(drop).map_err(|error| error.with_causes())
+            } else {
+                continue;
+            };
+            found.extend(state.err().map(|reason| (path, reason)));
+        }
+        found.sort();
+        found
     }
 
     fn revision_path(&self, endpoint: &str, repository: &str, revision: Option<&str>) -> PathBuf {
@@ -120,6 +213,72 @@ fn to_json(fact: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec_pretty(fact).unwrap_or_default()
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    serde_json::from_slice(&files::read_small(path, MAX_BYTES).ok()?).ok()
+fn read<T: DeserializeOwned>(path: &Path, is_this: impl FnOnce(&T) -> bool) -> Understood<T> {
+    let bytes = match files::read_small(path, MAX_BYTES) {
+        Ok(bytes) => bytes,
+        Err(Error::Io { source, .. })
+            if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(error.with_causes()),
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(found) if is_this(&found) => Ok(Some(found)),
+        Ok(_) => Err("it speaks of something else".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn fact(address: &Address, digit: &str) -> FirstUse {
+        FirstUse { url: address.to_string(), sha256: digit.repeat(64), size: 1, at: 1 }
+    }
+
+    /// What is remembered is not written over, what makes no sense neither, and nothing is left lying about.
+    #[test]
+    fn the_first_claim_stands() {
+        let place = tempfile::tempdir().unwrap();
+        let facts = Facts::new(place.path());
+        let address = Address::parse("https://archives.example/x.zip").unwrap();
+        let (one, two) = (fact(&address, "1"), fact(&address, "2"));
+        let path = facts.first_use_path(address.secret_text());
+        assert_eq!(facts.claim_first_use(&address, &one).unwrap(), None);
+        assert_eq!(facts.claim_first_use(&address, &two).unwrap(), Some(one.clone()));
+        assert_eq!(facts.first_use(&address).unwrap(), Some(one.clone()));
+        for rubbish in ["", "{", r#"{"url": "x"}"#] {
+            fs::write(&path, rubbish).unwrap();
+            assert!(matches!(facts.claim_first_use(&address, &one), Err(Error::DamagedFact { .. })));
+            assert_eq!(fs::read(&path).unwrap(), rubbish.as_bytes());
+        }
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(facts.claim_first_use(&address, &one), Err(Error::DamagedFact { .. })));
+        facts.replace_first_use(&address, &two).unwrap();
+        assert_eq!(facts.first_use(&address).unwrap(), Some(two));
+        assert_eq!(fs::read_dir(place.path().join(FACTS)).unwrap().count(), 1);
+    }
+
+    /// A file that is being written is waited for.
+    #[test]
+    fn half_a_fact_may_become_a_whole_one() {
+        let place = tempfile::tempdir().unwrap();
+        let facts = Facts::new(place.path());
+        let address = Address::parse("https://archives.example/x.zip").unwrap();
+        let one = fact(&address, "1");
+        facts.replace_first_use(&address, &one).unwrap();
+        let path = facts.first_use_path(address.secret_text());
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..9]).unwrap();
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| facts.first_use(&address));
+            thread::sleep(LOOK_AGAIN / 2);
+            fs::write(&path, &whole).unwrap();
+            assert_eq!(reader.join().unwrap().unwrap(), Some(one));
+        });
+    }
 }

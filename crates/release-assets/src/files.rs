@@ -45,9 +45,21 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
 }
 
+/// A folder by a path that may be empty, which means the current one.
+pub(crate) fn folder_or_here(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
 /// Makes the names in a folder durable. Windows has no such call and needs none.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    match File::open(path) {
+        // What may be written to but not read is written to already; the file itself is durable.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        opened => opened?.sync_all(),
+    }
 }
 
 /// Creates a folder with all above it. A file, link or pipe in the place of the folder itself is rubbish in a folder of ours, and
@@ -62,32 +74,35 @@ pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Marks something as used now. Best effort: a cache that cannot be written is not cleaned up either.
+/// Marks a file or folder as used now. Best effort: a cache that cannot be written is not cleaned up either.
 pub(crate) fn touch(path: &Path) {
-    let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    // Opening a pipe would wait for its other end.
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() || found.is_file()) {
+        let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    }
 }
 
-/// Whether something was last changed at least this long ago. A time in the future, beyond what clocks of machines that share a folder
-/// may differ by, says nothing and counts as old.
+/// Whether something was last changed at least this long ago. A time in the future is not: a clock that was set back must not make
+/// everything old at once.
 pub(crate) fn is_older(path: &Path, age: Duration) -> bool {
-    const CLOCKS: Duration = Duration::from_hours(24);
     let Ok(touched) = fs::symlink_metadata(path).and_then(|metadata| metadata.modified()) else {
         return false;
     };
-    match SystemTime::now().duration_since(touched) {
-        Ok(past) => past >= age,
-        Err(future) => age.is_zero() || future.duration() > CLOCKS,
-    }
+    SystemTime::now().duration_since(touched).unwrap_or_default() >= age
 }
 
 /// Renames. On Windows a scanner or a reader that has the file open for a moment makes this fail, so it is tried for
 /// half a second there (case D18).
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    let mut tries = if cfg!(windows) { 10 } else { 0 };
+    while_denied(if cfg!(windows) { 10 } else { 0 }, || fs::rename(from, to))
+}
+
+/// Does something again, so many times at most, as long as it is not permitted.
+fn while_denied(mut again: u32, mut act: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     loop {
-        match fs::rename(from, to) {
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && tries > 0 => {
-                tries -= 1;
+        match act() {
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && again > 0 => {
+                again -= 1;
                 std::thread::sleep(Duration::from_millis(50));
             }
             result => return result,
@@ -98,11 +113,43 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
 /// Writes a file whole or not at all: aside in its folder, durable, then under its name. What has the name already is replaced.
 pub(crate) fn write_whole(folder: &Path, prefix: &str, path: &Path, bytes: &[u8]) -> Result<()> {
     let fail = |e| Error::writing(path, e, bytes.len() as u64);
-    let (mut file, temporary) = Temporary::file(folder, &prefix.into())?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(fail)?;
+    let temporary = write_aside(folder, prefix, bytes)?;
     rename(temporary.path(), path).map_err(fail)?;
     temporary.keep();
     sync_folder(folder).map_err(fail)
+}
+
+/// As [`write_whole`], unless something has the name already: that stays, and the answer is false. `link` gives a file a
+/// second name that must be free; where the file system has no such thing, the file is written in its place, which
+/// others may see half-written.
+#[cfg(feature = "network")]
+pub(crate) fn write_new(
+    folder: &Path,
+    prefix: &str,
+    path: &Path,
+    bytes: &[u8],
+    link: impl FnOnce(&Path, &Path) -> io::Result<()>,
+) -> Result<bool> {
+    let fail = |e| Error::writing(path, e, bytes.len() as u64);
+    let temporary = write_aside(folder, prefix, bytes)?;
+    let written = link(temporary.path(), path).or_else(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists => Err(e),
+        _ => create_new(path).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all())),
+    });
+    match written {
+        Ok(()) => sync_folder(folder).map(|()| true).map_err(fail),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(e) => Err(fail(e)),
+    }
+}
+
+/// Writes a durable file under a name that nobody knows.
+fn write_aside(folder: &Path, prefix: &str, bytes: &[u8]) -> Result<Temporary> {
+    let size = bytes.len() as u64;
+    let (mut file, temporary) = Temporary::file(folder, &prefix.into(), Some(size))?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.map_err(|e| Error::writing(temporary.path(), e, size))?;
+    Ok(temporary)
 }
 
 /// True if anything at all has this name, a dangling link included.
@@ -133,14 +180,15 @@ pub(crate) struct Temporary {
 }
 
 impl Temporary {
-    /// Creates a new folder in `parent`.
-    pub(crate) fn folder(parent: &Path, prefix: &str) -> Result<Self> {
-        Self::create(parent, &prefix.into(), |path| fs::create_dir(path)).map(|((), temporary)| temporary)
+    /// Creates a new folder in `parent`, for so many bytes.
+    pub(crate) fn folder(parent: &Path, prefix: &str, needed: u64) -> Result<Self> {
+        let made = Self::create(parent, &prefix.into(), Some(needed), |path| fs::create_dir(path));
+        made.map(|((), temporary)| temporary)
     }
 
-    /// Creates a new file in `parent`.
-    pub(crate) fn file(parent: &Path, prefix: &OsString) -> Result<(File, Self)> {
-        Self::create(parent, prefix, create_new)
+    /// Creates a new file in `parent`, for so many bytes where that is known.
+    pub(crate) fn file(parent: &Path, prefix: &OsString, needed: Option<u64>) -> Result<(File, Self)> {
+        Self::create(parent, prefix, needed, create_new)
     }
 
     /// Takes over something that is there.
@@ -151,6 +199,7 @@ impl Temporary {
     fn create<T>(
         parent: &Path,
         prefix: &OsString,
+        needed: Option<u64>,
         make: impl Fn(&Path) -> io::Result<T>,
     ) -> Result<(T, Self)> {
         loop {
@@ -158,7 +207,7 @@ impl Temporary {
             match make(&path) {
                 Ok(made) => return Ok((made, Self { path, keep: false })),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(Error::writing(path, e, 0)),
+                Err(e) => return Err(Error::writing(path, e, needed)),
             }
         }
     }
@@ -191,5 +240,46 @@ pub(crate) fn sweep(folder: &Path, prefixes: &[&str], age: Duration) {
         if ours && is_older(&entry.path(), age) {
             let _ = remove(&entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// With links and without, a name that is taken stays what it is.
+    #[cfg(feature = "network")]
+    #[test]
+    fn what_is_new_replaces_nothing() {
+        for links in [true, false] {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join("name");
+            let write = |bytes: &[u8]| {
+                write_new(place.path(), ".aside-", &path, bytes, |from, to| {
+                    if links { fs::hard_link(from, to) } else { Err(io::ErrorKind::Unsupported.into()) }
+                })
+            };
+            assert!(write(b"one").unwrap());
+            assert!(!write(b"two").unwrap());
+            assert_eq!(fs::read(&path).unwrap(), b"one");
+            assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+        }
+    }
+
+    /// D18: a file that somebody has open for a moment is waited for, a bounded number of times, and nothing else is.
+    #[test]
+    fn what_is_not_permitted_for_a_moment_is_tried_again() {
+        let tries = |again, denied: u32, kind: io::ErrorKind| {
+            let mut count = 0;
+            let result = while_denied(again, || {
+                count += 1;
+                if count <= denied { Err(kind.into()) } else { Ok(()) }
+            });
+            (result.is_ok(), count)
+        };
+        assert_eq!(tries(3, 2, io::ErrorKind::PermissionDenied), (true, 3));
+        assert_eq!(tries(3, 9, io::ErrorKind::PermissionDenied), (false, 4));
+        assert_eq!(tries(3, 1, io::ErrorKind::NotFound), (false, 1));
     }
 }

@@ -4,6 +4,7 @@ use std::{
     fmt::Write as _,
     fs::File,
     io::{Read, Seek, SeekFrom},
+    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -108,7 +109,9 @@ pub(crate) fn fingerprint_all(jobs: Vec<(u64, Job<'_>)>, counter: Counter<'_>) -
         // Where no thread can be had, this one does all the work.
         let other = thread::Builder::new().spawn_scoped(scope, work);
         let mut done = work();
-        done.extend(other.into_iter().filter_map(|other| other.join().ok()).flatten());
+        // A panic there is the caller's, whose callback it was, and goes on here.
+        let others = other.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        done.extend(others.flatten());
         done
     });
     for (index, result) in done {

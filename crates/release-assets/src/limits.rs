@@ -34,6 +34,8 @@ impl Limits {
     /// Expansion is not looked at below this size: a small member cannot fill a disk, and short runs compress
     /// well.
     pub(crate) const RATIO_FLOOR: u64 = 1 << 20;
+    /// The same for all members together.
+    pub(crate) const TOTAL_RATIO_FLOOR: u64 = 16 << 20;
     /// No common file system takes a longer component.
     pub(crate) const COMPONENT_BYTES: usize = 255;
 
@@ -58,8 +60,8 @@ impl Limits {
         self
     }
 
-    /// How many times larger than its compressed form a member over 1 MiB may be (default 200; deflate ends
-    /// at 1,032).
+    /// How many times larger than its compressed form a member over 1 MiB, and an archive over 16 MiB, may be
+    /// (default 200; deflate ends at 1,032).
     #[must_use]
     pub fn ratio(mut self, times: u64) -> Self {
         self.ratio = times;

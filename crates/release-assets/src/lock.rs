@@ -3,14 +3,11 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{Result, hashing::locked, progress::Progress};
-
-/// How often a holder shows that it is alive.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+use crate::{Result, progress::Progress};
 
 /// Held while a cache entry is prepared, so that others wait for it instead of preparing their own. The
 /// operating system releases it with the process; where locks are not supported there simply is none.
@@ -53,19 +50,12 @@ impl Lock {
         }
     }
 
-    /// A progress whose every report shows waiting processes that this one is alive.
+    /// A progress whose reports show waiting processes that this one is alive.
     pub(crate) fn watched(&self, progress: &Progress) -> Progress {
         let Some((file, _)) = &self.held else { return progress.clone() };
         let file = file.clone();
-        let last = Mutex::new(Instant::now());
-        progress.also(move || {
-            let mut last = locked(&last);
-            if last.elapsed() >= SIGN_OF_LIFE {
-                *last = Instant::now();
-                // Best effort: without it others merely do the same work.
-                let _ = file.set_modified(SystemTime::now());
-            }
-        })
+        // Best effort: without it others merely do the same work.
+        progress.showing_life(move || drop(file.set_modified(SystemTime::now())))
     }
 }
 

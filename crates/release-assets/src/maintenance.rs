@@ -1,7 +1,7 @@
 //! The cache as a whole: checking everything in it, and removing what is no longer used.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,6 +11,7 @@ use crate::{
     cache::{ARCHIVE_NAME, FACTS, LEFTOVER_AGE, LEFTOVERS},
     extract::Archive,
     files::{self, is_older},
+    pin::is_sha256,
     provenance::{RECORD_MAX_BYTES, Request},
     tree::{self, Depth, State},
 };
@@ -19,9 +20,9 @@ use crate::{
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Checked {
-    /// The archive or extraction.
+    /// The archive or extraction, or the file of what is remembered, which is listed where it is damaged only.
     pub path: PathBuf,
-    /// The archive's SHA-256, as the cache's layout has it.
+    /// The archive's SHA-256, as the cache's layout has it; empty for what is remembered.
     pub archive_sha256: String,
     /// What is wrong; nothing where every byte is right.
     pub damage: Vec<Damage>,
@@ -50,34 +51,48 @@ impl Cache {
     pub fn verify(&self) -> Result<Vec<Checked>> {
         let mut found = Vec::new();
         for (sha256, folder) in self.archives()? {
-            if !is_folder(&folder) {
-                found.push(not_a_folder(folder, sha256));
-                continue;
+            let mut checked = self.verify_archive(&sha256, &folder)?;
+            if checked.iter().any(|checked| !checked.damage.is_empty()) {
+                // Another process may have removed or replaced it while it was read: what is damaged still is.
+                checked = self.verify_archive(&sha256, &folder)?;
+                checked.retain(|checked| checked.damage.is_empty() || files::exists(&checked.path));
             }
-            let kept = folder.join(ARCHIVE_NAME);
-            let archive = if files::exists(&kept) {
-                let opened = Archive::open(&kept, Some(&sha256), self.archive_limits(), self.progress());
-                let damage = match &opened {
-                    Ok(_) => Vec::new(),
-                    Err(Error::Cancelled) => return Err(Error::Cancelled),
-                    Err(Error::HashMismatch { .. } | Error::NotAFile { .. }) => vec![Damage::Archive],
-                    Err(error) => {
-                        let (path, reason) = (ARCHIVE_NAME.to_owned(), error.to_string());
-                        vec![Damage::Unreadable { path, reason }]
-                    }
-                };
-                found.push(Checked {
-                    path: kept,
-                    archive_sha256: sha256.clone(),
-                    damage,
-                    against_archive: true,
-                });
-                opened.ok()
-            } else {
-                None
-            };
-            self.verify_extractions(&sha256, &folder, archive, &mut found)?;
+            found.extend(checked);
         }
+        #[cfg(feature = "network")]
+        for (path, reason) in crate::facts::Facts::new(self.root()).damaged() {
+            let damage = vec![Damage::Fact { reason }];
+            found.push(Checked { path, archive_sha256: String::new(), damage, against_archive: false });
+        }
+        Ok(found)
+    }
+
+    /// Checks an archive and what was made of it.
+    fn verify_archive(&self, sha256: &str, folder: &Path) -> Result<Vec<Checked>> {
+        if !is_folder(folder) {
+            return Ok(vec![not_a_folder(folder.to_owned(), sha256.to_owned())]);
+        }
+        let mut found = Vec::new();
+        let kept = folder.join(ARCHIVE_NAME);
+        let archive = if files::exists(&kept) {
+            let opened = Archive::open(&kept, Some(sha256), self.archive_limits(), self.progress());
+            let damage = match &opened {
+                Ok(_) => Vec::new(),
+                Err(Error::Cancelled) => return Err(Error::Cancelled),
+                Err(Error::HashMismatch { .. } | Error::NotAFile { .. }) => vec![Damage::Archive],
+                Err(error) => vec![unreadable(ARCHIVE_NAME, error)],
+            };
+            found.push(Checked {
+                path: kept,
+                archive_sha256: sha256.to_owned(),
+                damage,
+                against_archive: true,
+            });
+            opened.ok()
+        } else {
+            None
+        };
+        self.verify_extractions(sha256, folder, archive, &mut found)?;
         Ok(found)
     }
 
@@ -88,7 +103,18 @@ impl Cache {
         mut archive: Option<Archive>,
         found: &mut Vec<Checked>,
     ) -> Result<()> {
-        for (name, path) in entries(folder)? {
+        let entries = match entries(folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                let damage = vec![unreadable("", &error)];
+                let (path, archive_sha256) = (folder.to_owned(), sha256.to_owned());
+                found.push(Checked { path, archive_sha256, damage, against_archive: false });
+                return Ok(());
+            }
+        };
+        // What the archive gives, unpacked once for all extractions.
+        let mut given = None;
+        for (name, path) in entries {
             if name == ARCHIVE_NAME {
                 continue;
             }
@@ -103,25 +129,16 @@ impl Cache {
                         None => vec![Damage::Record { reason: "it speaks of another request".to_owned() }],
                         Some(request) => match archive {
                             Some(archive) => {
-                                let state =
-                                    tree::inspect(&path, archive, &request, Depth::Full, self.progress());
-                                let state = state.or_else(unreadable)?;
-                                match state {
-                                    State::Valid(contents) => {
-                                        let found = forged(archive, &contents.inventory).map(State::Damaged);
-                                        match found.or_else(unreadable)? {
-                                            State::Damaged(damage) => damage,
-                                            _ => Vec::new(),
-                                        }
-                                    }
-                                    State::Absent => vec![Damage::NotAFolder],
-                                    State::Damaged(damage) => damage,
+                                match self.verify_against(&path, archive, &request, &mut given) {
+                                    Ok(damage) => damage,
+                                    Err(Error::Cancelled) => return Err(Error::Cancelled),
+                                    // An error that one archive ends in is said of it.
+                                    Err(error) => vec![unreadable(ARCHIVE_NAME, &error)],
                                 }
                             }
-                            None if record.get("archive_sha256").and_then(|v| v.as_str()) != Some(sha256) => {
-                                vec![Damage::RecordField { field: "archive_sha256".to_owned() }]
+                            None => {
+                                tree::inspect_by_record(&path, &record, &request, sha256, self.progress())?
                             }
-                            None => tree::inspect_by_record(&path, &record, self.progress())?,
                         },
                     }
                 }
@@ -134,6 +151,32 @@ impl Cache {
             });
         }
         Ok(())
+    }
+
+    /// Checks an extraction as at a reuse, and then every file against what the archive gives when it is decompressed
+    /// anew, whatever the record says.
+    fn verify_against(
+        &self,
+        path: &Path,
+        archive: &mut Archive,
+        request: &Request,
+        given: &mut Option<Vec<InventoryEntry>>,
+    ) -> Result<Vec<Damage>> {
+        let contents = match tree::inspect(path, archive, request, Depth::Full, self.progress())? {
+            State::Valid(contents) => contents,
+            State::Absent => return Ok(vec![Damage::NotAFolder]),
+            State::Damaged(damage) => return Ok(damage),
+        };
+        let given = if let Some(given) = given {
+            given
+        } else {
+            let fingerprints = archive.fingerprints(self.progress())?;
+            given.insert(tree::inventory(archive, fingerprints))
+        };
+        // Both are sorted, and of the same paths: the extraction was found to have the archive's.
+        let pairs = given.iter().zip(contents.inventory);
+        let forged = pairs.filter(|(given, found)| *given != found);
+        Ok(forged.map(|(_, found)| Damage::Changed { path: found.path }).collect())
     }
 
     /// Removes archives that were not used for `unused`, extractions that were not, and what killed processes left. With `dry`
@@ -152,11 +195,15 @@ impl Cache {
                 self.remove(folder, unused, dry, &mut cleaned);
                 continue;
             }
+            // A link leads to a folder that is none of the cache's.
+            if !is_folder(&folder) {
+                continue;
+            }
             // The archive is in use, some of what was made of it may not be.
             let extractions = match entries(&folder) {
                 Ok(extractions) => extractions,
                 Err(e) => {
-                    cleaned.failed.push((folder, e.to_string()));
+                    cleaned.failed.push((folder, e.with_causes()));
                     continue;
                 }
             };
@@ -180,22 +227,29 @@ impl Cache {
 
     /// Removes one thing that is old, unless it was used meanwhile. What cannot be removed is listed.
     fn remove(&self, path: PathBuf, age: Duration, dry: bool, cleaned: &mut Cleaned) {
-        let bytes = size_of(&path);
+        let bytes = match size_of(&path) {
+            Ok(bytes) => bytes,
+            // Where not even a size can be had, nothing can be removed.
+            Err(e) => return cleaned.failed.push((path, e.to_string())),
+        };
         if !dry {
             // Renamed first: a reader never sees half of an entry.
             let aside = self.bucket().join(files::unique_name(&LEFTOVERS[0].into()));
             match files::rename(&path, &aside) {
                 Ok(()) => {}
                 // Somebody else was faster.
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
+                Err(e) if e.kind() == io::ErrorKind::NotFound => return,
                 Err(e) => return cleaned.failed.push((path, e.to_string())),
             }
             // Used between the look at its age and the renaming: back, if nobody has made it anew.
             if !is_older(&aside, age) && files::rename(&aside, &path).is_ok() {
                 return;
             }
-            if let Err(e) = files::remove(&aside) {
-                return cleaned.failed.push((aside, e.to_string()));
+            let removed = may_be_emptied(&aside).and_then(|()| files::remove(&aside));
+            if let Err(e) = removed {
+                // Under its own name it is found and mended, or removed once that is possible.
+                let place = if files::rename(&aside, &path).is_ok() { path } else { aside };
+                return cleaned.failed.push((place, e.to_string()));
             }
         }
         cleaned.bytes += bytes;
@@ -205,7 +259,7 @@ impl Cache {
     /// What in the bucket is named by an archive's hash, sorted.
     fn archives(&self) -> Result<Vec<(String, PathBuf)>> {
         let mut found = entries(&self.bucket())?;
-        found.retain(|(name, _)| name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit()));
+        found.retain(|(name, _)| is_sha256(name));
         Ok(found)
     }
 }
@@ -219,28 +273,8 @@ fn not_a_folder(path: PathBuf, archive_sha256: String) -> Checked {
     Checked { path, archive_sha256, damage: vec![Damage::NotAFolder], against_archive: false }
 }
 
-/// An error that one archive ends in is said of it; only a cancelled run ends the whole.
-fn unreadable(error: Error) -> Result<State> {
-    match error {
-        Error::Cancelled => Err(Error::Cancelled),
-        other => {
-            let (path, reason) = (ARCHIVE_NAME.to_owned(), other.to_string());
-            Ok(State::Damaged(vec![Damage::Unreadable { path, reason }]))
-        }
-    }
-}
-
-/// Files that are not what the archive gives when it is decompressed anew, whatever the record says.
-fn forged(archive: &mut Archive, inventory: &[InventoryEntry]) -> Result<Vec<Damage>> {
-    let mut damage = Vec::new();
-    let entries: Vec<_> = archive.listing.files().cloned().collect();
-    for entry in entries {
-        let given = archive.decode(&entry, |_| Ok(()))?.sha256;
-        if !inventory.iter().any(|file| file.path == entry.path && file.sha256 == given) {
-            damage.push(Damage::Changed { path: entry.path });
-        }
-    }
-    Ok(damage)
+fn unreadable(path: &str, error: &Error) -> Damage {
+    Damage::Unreadable { path: path.to_owned(), reason: error.with_causes() }
 }
 
 /// What a folder holds by name, sorted; nothing if it is not there.
@@ -248,7 +282,7 @@ fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let fail = |e| Error::io(folder, e);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(fail(e)),
     };
     let mut found = Vec::new();
@@ -260,13 +294,27 @@ fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// Bytes of all files below a path. Links are not followed; the depth is that of our own layout and of archives.
-fn size_of(path: &Path) -> u64 {
+/// Bytes of all files below a path. Links are not followed; the depth is that of our own layout and of archives. What somebody else
+/// removes meanwhile has none.
+fn size_of(path: &Path) -> io::Result<u64> {
+    let gone = |e: io::Error| if e.kind() == io::ErrorKind::NotFound { Ok(0) } else { Err(e) };
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => {
-            fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size_of(&entry.path())).sum()
-        }
-        Ok(found) => found.len(),
-        Err(_) => 0,
+        Ok(found) if found.is_dir() => match fs::read_dir(path) {
+            Ok(mut entries) => entries.try_fold(0, |sum, entry| Ok(sum + size_of(&entry?.path())?)),
+            Err(e) => gone(e),
+        },
+        Ok(found) => Ok(found.len()),
+        Err(e) => gone(e),
+    }
+}
+
+/// Whether something can be removed from a folder, told before anything of it is.
+fn may_be_emptied(path: &Path) -> io::Result<()> {
+    let trial = path.join(files::unique_name(&LEFTOVERS[0].into()));
+    match files::create_new(&trial) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(e),
+        Ok(_) => fs::remove_file(trial),
+        // No folder, or no room for a file, which is no reason to keep what takes it.
+        Err(_) => Ok(()),
     }
 }

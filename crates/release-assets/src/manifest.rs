@@ -31,8 +31,15 @@ pub struct Asset {
 }
 
 impl Asset {
-    /// The archive's file name: the last segment of the URL's path, or `release.zip` where that is empty.
-    pub fn file_name(&self) -> &str {
+    /// The archive's file name: the last segment of the URL's path with its percent signs decoded, or
+    /// `release.zip` where that is empty. It is the publisher's word, and may be no name that a file can have.
+    pub fn file_name(&self) -> String {
+        let name = self.encoded_file_name();
+        percent_decoded(name).unwrap_or_else(|| name.to_owned())
+    }
+
+    /// The same as it stands in the URL, which is how some programs name what they download.
+    pub(crate) fn encoded_file_name(&self) -> &str {
         let url = self.download_url.as_str();
         let path = url.split(['?', '#']).next().unwrap_or(url);
         let path = path
@@ -43,6 +50,21 @@ impl Asset {
             _ => "release.zip",
         }
     }
+}
+
+/// None where a percent sign is not followed by two hex digits, or what comes out is no UTF-8.
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        let (digits, rest) = piece.as_bytes().split_at_checked(2)?;
+        if !digits.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        bytes.push(u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?);
+        bytes.extend(rest);
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// The publisher's name for a requested precision: `auto`, `fp32` and `fp16` all use the `float` archive (for

@@ -1,4 +1,4 @@
-use std::{ffi::OsString, fs, path::Path};
+use std::{fs, path::Path};
 
 use crate::{
     Error, Limits, Phase, Result,
@@ -36,13 +36,7 @@ pub fn extract_member(
     let Some(entry) = entry else {
         return Err(Error::NoSuchMember { archive: zip.to_owned(), member: member.to_owned() });
     };
-    let mut prefix = OsString::from(".");
-    prefix.push(target.file_name().unwrap_or_default());
-    prefix.push(".part-");
-    let parent = match target.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
+    let parent = files::folder_or_here(target.parent().unwrap_or(Path::new("")));
     let needed = entry.size;
     // Only a file of the right size is worth decompressing the member for.
     if fs::symlink_metadata(target).is_ok_and(|m| m.is_file() && m.len() == needed) {
@@ -51,7 +45,8 @@ pub fn extract_member(
             return Ok(false);
         }
     }
-    let (file, temporary) = Temporary::file(parent, &prefix)?;
+    // Not made from the target's own name, which may be as long as names can be.
+    let (file, temporary) = Temporary::file(parent, &".extracting-".into(), Some(needed))?;
     let mut counter = progress.phase(Phase::Extract, needed)?;
     archive.write_member(&entry, file, temporary.path(), needed, &mut counter)?;
     archive.recheck(&progress)?;

@@ -18,9 +18,6 @@ pub(crate) fn parse(name: &str, limits: &Limits) -> Result<MemberName, ArchiveRu
     if name.starts_with('/') {
         return Err(ArchiveRule::Absolute);
     }
-    if let Some(bad) = name.chars().find(|&c| is_control_or_invisible(c)) {
-        return Err(ArchiveRule::ControlCharacter { code: u32::from(bad) });
-    }
     let mut components = Vec::new();
     for component in name.split('/').filter(|c| !c.is_empty() && *c != ".") {
         check_component(component)?;
@@ -43,6 +40,12 @@ pub(crate) fn parse(name: &str, limits: &Limits) -> Result<MemberName, ArchiveRu
 
 /// Checks one component that stands alone, such as the file name at the end of a URL.
 pub(crate) fn check_component(component: &str) -> Result<(), ArchiveRule> {
+    if component.is_empty() {
+        return Err(ArchiveRule::EmptyName);
+    }
+    if let Some(bad) = component.chars().find(|&c| is_control_or_invisible(c)) {
+        return Err(ArchiveRule::ControlCharacter { code: u32::from(bad) });
+    }
     if component == ".." {
         return Err(ArchiveRule::ParentComponent);
     }
@@ -52,7 +55,7 @@ pub(crate) fn check_component(component: &str) -> Result<(), ArchiveRule> {
     if component.contains(':') {
         return Err(ArchiveRule::DriveOrStream);
     }
-    if let Some(character) = component.chars().find(|c| "<>\"|?*".contains(*c)) {
+    if let Some(character) = component.chars().find(|c| "<>\"|?*/\\".contains(*c)) {
         return Err(ArchiveRule::ForbiddenCharacter { character });
     }
     // Before the reserved names: `NUL.` is one because Windows drops the dot.
@@ -83,7 +86,7 @@ fn is_reserved(component: &str) -> bool {
 }
 
 /// Controls, and format characters that some file systems ignore and no reader sees.
-fn is_control_or_invisible(c: char) -> bool {
+pub(crate) fn is_control_or_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
             | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}'
@@ -115,6 +118,17 @@ mod tests {
         ] {
             assert_eq!(parse(name).unwrap(), MemberName { path: path.into(), is_folder }, "{name}");
         }
+    }
+
+    /// Of a component that stands alone nothing is made a separator, nor left out.
+    #[test]
+    fn components_hold_no_separator() {
+        for (name, character) in [("a\\b", '\\'), ("a/b", '/')] {
+            assert_eq!(check_component(name), Err(ArchiveRule::ForbiddenCharacter { character }));
+        }
+        assert_eq!(check_component("a\0"), Err(ArchiveRule::ControlCharacter { code: 0 }));
+        assert_eq!(check_component(""), Err(ArchiveRule::EmptyName));
+        assert!(check_component(".").is_err());
     }
 
     #[test]

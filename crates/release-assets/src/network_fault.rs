@@ -1,5 +1,7 @@
 use std::{io, time::Duration};
 
+use crate::shown::shown;
+
 /// What went wrong between here and a server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -8,11 +10,11 @@ pub enum NetworkFault {
     #[error("the host was not found")]
     HostNotFound,
     /// No connection could be made, or a proxy refused to make it.
-    #[error("no connection: {0}")]
+    #[error("no connection: {}", shown(_0))]
     Connect(String),
     /// The secure connection failed; a company's proxy that signs with its own root is a usual cause, and the
     /// client's builder takes that root.
-    #[error("the secure connection failed: {0}")]
+    #[error("the secure connection failed: {}", shown(_0))]
     Tls(String),
     /// The connection broke.
     #[error("the connection broke")]
@@ -47,7 +49,7 @@ pub enum NetworkFault {
     #[error("the server sent {0}")]
     NotTheFile(&'static str),
     /// The answer is no valid HTTP.
-    #[error("the answer cannot be understood: {0}")]
+    #[error("the answer cannot be understood: {}", shown(_0))]
     Protocol(String),
 }
 
@@ -64,6 +66,7 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
+#[cfg(feature = "network")]
 impl NetworkFault {
     /// Whether asking again may help.
     pub(crate) fn is_transient(&self) -> bool {

@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "network")]
+use crate::url_rule::without_fragment;
 use crate::{Error, InventoryEntry, Result, hashing, url_rule::redact};
 
 /// The bytes that a release must have, and who says so. Given a pin, nothing else is accepted.
@@ -28,7 +30,7 @@ pub struct Pin {
     /// The hub's repository, as `owner/name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
-    /// The commit of that repository, 40 hex digits.
+    /// The commit of that repository, 40 lower-case hex digits. It is the revision where a request names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// SHA-256 of the manifest at that commit.
@@ -70,6 +72,21 @@ pub struct PinnedMember {
     pub size: Option<u64>,
 }
 
+impl PinnedMember {
+    /// A file by its hash alone; path and size are fields.
+    ///
+    /// ```
+    /// use release_assets::{Pin, PinnedMember};
+    /// let mut pin = Pin::new("0".repeat(64), "Apache-2.0", "me", "2026-11-30");
+    /// let mut metadata = PinnedMember::new("1".repeat(64));
+    /// metadata.path = Some("release/metadata.json".to_owned());
+    /// pin.members.push(metadata);
+    /// ```
+    pub fn new(sha256: impl Into<String>) -> Self {
+        Self { sha256: sha256.into(), path: None, size: None }
+    }
+}
+
 impl Pin {
     /// A pin of an archive by its hash alone.
     pub fn new(
@@ -99,7 +116,6 @@ impl Pin {
     /// graphs and sidecars of encoder and decoder. The numbers are those that a public tool recorded when it
     /// acquired the release; they were not checked against the publisher's host by this project.
     pub fn sam2() -> Self {
-        let member = |sha256: &str| PinnedMember { sha256: sha256.to_owned(), path: None, size: None };
         Self {
             repository: Some("qualcomm/Segment-Anything-Model-2".to_owned()),
             commit: Some("b79dd7131b5409ff0c74d1c2793656305403476c".to_owned()),
@@ -109,10 +125,10 @@ impl Pin {
             runtime: Some("onnx".to_owned()),
             precision: Some("float".to_owned()),
             members: vec![
-                member("d0e5eee1603ac256babf93058997b5a90354470595349f6a5433a112b3caf157"),
-                member("97fdcb37bdb1723aa1187356fc152d1c864666ebda4d3e6d7abf1895b635785f"),
-                member("bcf847720ec944a87704e3965556602d137f1523deb78b5d2ec7e2c29759fea6"),
-                member("eb0ddcfbd041fce511ef5ee57b58fce7858299d2cd56214b817d201cfb852818"),
+                PinnedMember::new("d0e5eee1603ac256babf93058997b5a90354470595349f6a5433a112b3caf157"),
+                PinnedMember::new("97fdcb37bdb1723aa1187356fc152d1c864666ebda4d3e6d7abf1895b635785f"),
+                PinnedMember::new("bcf847720ec944a87704e3965556602d137f1523deb78b5d2ec7e2c29759fea6"),
+                PinnedMember::new("eb0ddcfbd041fce511ef5ee57b58fce7858299d2cd56214b817d201cfb852818"),
             ],
             ..Self::new(
                 "6c47f7e4eacfad4212d512c434277dfab60d980fea467b4b13d4110baa7f25cf",
@@ -123,6 +139,48 @@ impl Pin {
         }
     }
 
+    /// As it goes into a record: without what may be secret.
+    pub(crate) fn redacted(&self) -> Self {
+        Self { url: self.url.as_deref().map(redact), ..self.clone() }
+    }
+
+    /// Holds the files of a release against the pinned ones.
+    pub(crate) fn require_members(&self, inventory: &[InventoryEntry]) -> Result<()> {
+        for member in &self.members {
+            let what = || match &member.path {
+                Some(path) => format!("the file {path}"),
+                None => "a file known by its content alone".to_owned(),
+            };
+            let found = match &member.path {
+                Some(path) => inventory.iter().find(|entry| entry.path == *path),
+                None => inventory.iter().find(|entry| entry.sha256 == member.sha256),
+            };
+            let Some(found) = found else {
+                return Err(self.broken(&what(), &member.sha256, "missing"));
+            };
+            if found.sha256 != member.sha256 {
+                return Err(self.broken(&what(), &member.sha256, &found.sha256));
+            }
+            if let Some(size) = member.size.filter(|size| *size != found.size) {
+                return Err(self.broken(&what(), &format!("{size} bytes"), &format!("{} bytes", found.size)));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn broken(&self, what: &str, expected: &str, found: &str) -> Error {
+        Error::PinBroken {
+            what: what.to_owned(),
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+            pinned_by: self.pinned_by.clone(),
+            pinned_at: self.pinned_at.clone(),
+        }
+    }
+}
+
+#[cfg(feature = "network")]
+impl Pin {
     /// The pin that ships with this crate for an asset at a commit, if there is one. Commits are the same in copies of a
     /// repository and however its name is written.
     pub(crate) fn built_in(commit: &str, wanted: (&str, &str, Option<&str>)) -> Option<Self> {
@@ -147,7 +205,9 @@ impl Pin {
     /// Holds an address against the pin's, showing neither's query.
     pub(crate) fn require_address(&self, url: &str) -> Result<()> {
         match &self.url {
-            Some(pinned) if pinned != url => Err(self.broken("the address", &redact(pinned), &redact(url))),
+            Some(pinned) if without_fragment(pinned) != without_fragment(url) => {
+                Err(self.broken("the address", &redact(pinned), &redact(url)))
+            }
             _ => Ok(()),
         }
     }
@@ -162,22 +222,20 @@ impl Pin {
         }
     }
 
-    /// As it goes into a record: without what may be secret.
-    pub(crate) fn redacted(&self) -> Self {
-        Self { url: self.url.as_deref().map(redact), ..self.clone() }
-    }
-
     /// Checks the form of what was given.
     pub(crate) fn validate(&self) -> Result<()> {
         let hashes =
             self.members.iter().map(|m| &m.sha256).chain(&self.manifest_sha256).chain([&self.sha256]);
         for hash in hashes {
             if !is_sha256(hash) {
-                let detail = format!("`{}` is no SHA-256 in lower-case hex", hash.escape_debug());
+                let detail = format!("`{hash}` is no SHA-256 in lower-case hex");
                 return Err(Error::Setting { name: "pin", detail });
             }
         }
-        #[cfg(feature = "network")]
+        if let Some(commit) = self.commit.as_ref().filter(|commit| !is_commit(commit)) {
+            let detail = format!("`{commit}` is no full commit in lower-case hex");
+            return Err(Error::Setting { name: "pin", detail });
+        }
         if let Some(url) = &self.url {
             crate::network::Address::parse(url)?;
         }
@@ -191,37 +249,12 @@ impl Pin {
             _ => Ok(()),
         }
     }
+}
 
-    pub(crate) fn broken(&self, what: &str, expected: &str, found: &str) -> Error {
-        Error::PinBroken {
-            what: what.to_owned(),
-            expected: expected.to_owned(),
-            found: found.to_owned(),
-            pinned_by: self.pinned_by.clone(),
-            pinned_at: self.pinned_at.clone(),
-        }
-    }
-
-    /// Holds the files of a release against the pinned ones.
-    pub(crate) fn require_members(&self, inventory: &[InventoryEntry]) -> Result<()> {
-        for member in &self.members {
-            let what = || format!("file {}", member.path.as_deref().unwrap_or("of any name"));
-            let found = match &member.path {
-                Some(path) => inventory.iter().find(|entry| entry.path == *path),
-                None => inventory.iter().find(|entry| entry.sha256 == member.sha256),
-            };
-            let Some(found) = found else {
-                return Err(self.broken(&what(), &member.sha256, "no such file"));
-            };
-            if found.sha256 != member.sha256 {
-                return Err(self.broken(&what(), &member.sha256, &found.sha256));
-            }
-            if let Some(size) = member.size.filter(|size| *size != found.size) {
-                return Err(self.broken(&what(), &format!("{size} bytes"), &format!("{} bytes", found.size)));
-            }
-        }
-        Ok(())
-    }
+/// A full commit hash, which never means anything else later.
+#[cfg(feature = "network")]
+pub(crate) fn is_commit(text: &str) -> bool {
+    hashing::is_hex(text, 40)
 }
 
 /// 64 lower-case hex digits.

@@ -1,6 +1,14 @@
-use std::{fmt, ops::ControlFlow, sync::Arc};
+use std::{
+    fmt,
+    ops::ControlFlow,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
 
-use crate::{Error, Result};
+use crate::{Error, Result, hashing::locked};
+
+/// How often a process at work shows that it is alive.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// What the bytes of a progress report are being used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,7 +28,8 @@ pub enum Phase {
     Extract,
     /// The archive is hashed again, to know that it did not change meanwhile.
     RecheckArchive,
-    /// An extraction that was there is hashed.
+    /// An extraction that was there is hashed, or [`Cache::verify`](crate::Cache::verify) unpacks its archive to hold it
+    /// against that; the bytes are the files'.
     Verify,
 }
 
@@ -42,11 +51,17 @@ impl Progress {
         }
     }
 
-    /// Does something at every report, before the caller hears of it.
-    pub(crate) fn also(&self, act: impl Fn() + Send + Sync + 'static) -> Self {
+    /// A progress whose reports also show others that this process is at work, once a second at most.
+    pub(crate) fn showing_life(&self, show: impl Fn() + Send + Sync + 'static) -> Self {
         let inner = self.clone();
+        let last = Mutex::new(Instant::now());
         Self::new(move |phase, done, total| {
-            act();
+            let mut last = locked(&last);
+            if last.elapsed() >= SIGN_OF_LIFE {
+                *last = Instant::now();
+                show();
+            }
+            drop(last);
             inner.0.as_ref().map_or(ControlFlow::Continue(()), |callback| callback(phase, done, total))
         })
     }

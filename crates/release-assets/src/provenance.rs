@@ -163,9 +163,16 @@ pub(crate) fn write(expected: &BTreeMap<&'static str, Value>, file_name: &str) -
     if let Some(Value::Object(origin)) = record.get_mut("origin") {
         origin.insert("file_name".to_owned(), json!(file_name));
     }
-    let mut record = json!(record);
-    record.sort_all_objects();
-    format!("{record:#}").into_bytes()
+    let mut record: Map<String, Value> =
+        record.into_iter().map(|(field, value)| (field.to_owned(), value)).collect();
+    record.values_mut().for_each(Value::sort_all_objects);
+    to_bytes(&record)
+}
+
+/// The one form of a record: its fields in their order, two spaces of indent.
+pub(crate) fn to_bytes(record: &Map<String, Value>) -> Vec<u8> {
+    // Objects of texts and numbers always have a JSON form.
+    serde_json::to_vec_pretty(record).unwrap_or_default()
 }
 
 /// Names the fields of a record that are not as they have to be: changed, missing or unknown. Of the origin

@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Result, files};
+use crate::{Result, files, shown::shown};
 
 /// A verified extraction of a release archive: every file below [`root`](Self::root) was hashed when this was
 /// made, unless the cache was told otherwise by [`Cache::stat_only`](crate::Cache::stat_only).
@@ -52,7 +52,7 @@ pub enum Trust {
 impl fmt::Display for Trust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Pinned { by, at } => write!(f, "pinned by {by} on {at}"),
+            Self::Pinned { by, at } => write!(f, "pinned by {} on {}", shown(by), shown(at)),
             Self::FirstUse => f.write_str("not pinned: trusted on first use"),
             Self::SinceFirstUse { .. } => f.write_str("not pinned: the same as at first use"),
             Self::Given => f.write_str("not pinned: a file as it was given"),
@@ -101,31 +101,31 @@ pub enum Damage {
     #[error("the archive in the cache is missing")]
     ArchiveMissing,
     /// A file of the archive is not there.
-    #[error("`{path}` is missing")]
+    #[error("`{}` is missing", shown(path))]
     Missing {
         /// The file.
         path: String,
     },
     /// Something is there that is not in the archive.
-    #[error("`{path}` does not belong to the release")]
+    #[error("`{}` does not belong to the release", shown(path))]
     Unexpected {
         /// The file, folder or link.
         path: String,
     },
     /// A link, device, pipe or folder stands where a file belongs.
-    #[error("`{path}` is not a regular file")]
+    #[error("`{}` is not a regular file", shown(path))]
     NotRegular {
         /// The path.
         path: String,
     },
     /// A file's bytes are not the archive's.
-    #[error("`{path}` was changed")]
+    #[error("`{}` was changed", shown(path))]
     Changed {
         /// The file.
         path: String,
     },
     /// A file or folder cannot be read.
-    #[error("`{path}` cannot be read: {reason}")]
+    #[error("`{}` cannot be read: {}", shown(path), shown(reason))]
     Unreadable {
         /// The path.
         path: String,
@@ -133,13 +133,20 @@ pub enum Damage {
         reason: String,
     },
     /// The record of the extraction is missing or cannot be understood, so that nothing in it is trusted.
-    #[error("the record cannot be used: {reason}")]
+    #[error("the record cannot be used: {}", shown(reason))]
     Record {
         /// Why.
         reason: String,
     },
+    /// What is remembered of a revision, a manifest or an address cannot be understood. Nothing mends an address's
+    /// first use, which later answers are held against, but a caller who accepts what it gives now.
+    #[error("what is remembered here cannot be used: {}", shown(reason))]
+    Fact {
+        /// Why.
+        reason: String,
+    },
     /// A field of the record does not say what the archive, the files and the request say.
-    #[error("field `{field}` of the record is wrong")]
+    #[error("field `{}` of the record is wrong", shown(field))]
     RecordField {
         /// The field.
         field: String,
@@ -189,7 +196,7 @@ impl Release {
         let mut written = Vec::new();
         for (source, target) in [Some(record), metadata].into_iter().flatten() {
             let bytes = files::read_small(&source, crate::provenance::RECORD_MAX_BYTES)?;
-            files::write_whole(folder, ".contract-", &target, &bytes)?;
+            files::write_whole(files::folder_or_here(folder), ".contract-", &target, &bytes)?;
             written.push(target);
         }
         Ok(written)

@@ -7,10 +7,12 @@ use serde_json::{Map, Value};
 use crate::{
     Damage, Error, InventoryEntry, Phase, Result,
     central_directory::Entry,
+    error::causes,
     external_data,
     extract::Archive,
     files,
     hashing::{self, Fingerprint, Job},
+    member_name,
     progress::Progress,
     provenance::{self, Contents, RECORD_NAME, Request},
 };
@@ -75,26 +77,17 @@ pub(crate) fn inspect(
         return Ok(State::Damaged(damage));
     }
     let inventory = inventory(archive, fingerprints);
-    let contents = match external_data::discover(root, &inventory) {
-        Ok(sidecars) => Contents { inventory, sidecars },
-        Err(bad) => {
-            let (path, reason) = (bad.graph, bad.source.to_string());
-            return Ok(State::Damaged(vec![Damage::Unreadable { path, reason }]));
-        }
-    };
-    let expected = provenance::expected(request, &archive.sha256, &contents);
-    let fields = provenance::differences(&expected, &record);
-    if fields.is_empty() {
-        return Ok(State::Valid(contents));
-    }
-    Ok(State::Damaged(fields.into_iter().map(|field| Damage::RecordField { field }).collect()))
+    Ok(hold_record(root, inventory, request, &archive.sha256, &record))
 }
 
 /// Checks an extraction whose archive is not at hand against its own record: exactly the recorded files, each of the
-/// recorded size and hash. The only error is a cancelled run.
+/// recorded size and hash, sidecars found anew, and a record that says what these, the request and the archive's hash say.
+/// The only error is a cancelled run.
 pub(crate) fn inspect_by_record(
     root: &Path,
     record: &Map<String, Value>,
+    request: &Request,
+    archive_sha256: &str,
     progress: &Progress,
 ) -> Result<Vec<Damage>> {
     let Some(inventory) = record.get("inventory").and_then(Value::as_object) else {
@@ -102,9 +95,7 @@ pub(crate) fn inspect_by_record(
     };
     let mut damage = Vec::new();
     let size = |entry: &Value| entry.get("size").and_then(Value::as_u64);
-    let safe = |path: &str| {
-        !path.is_empty() && path.split('/').all(|c| crate::member_name::check_component(c).is_ok())
-    };
+    let safe = |path: &str| path.split('/').all(|c| member_name::check_component(c).is_ok());
     if let Some(path) = inventory.keys().find(|path| !safe(path)) {
         return Ok(vec![Damage::Unexpected { path: path.clone() }]);
     }
@@ -114,6 +105,7 @@ pub(crate) fn inspect_by_record(
     let jobs = inventory.iter().map(|(path, e)| (size(e).unwrap_or(0), Job::Path(root.join(path)))).collect();
     let total = inventory.values().filter_map(size).fold(0, u64::saturating_add);
     let results = hashing::fingerprint_all(jobs, progress.phase(Phase::Verify, total)?);
+    let mut found_files = Vec::new();
     for ((path, entry), result) in inventory.iter().zip(results) {
         let path = path.clone();
         let recorded = entry.get("sha256").and_then(Value::as_str);
@@ -123,17 +115,47 @@ pub(crate) fn inspect_by_record(
             continue;
         }
         match result {
-            Ok(found) if Some(found.size) == size(entry) && Some(found.sha256.as_str()) == recorded => {}
+            Ok(found) if Some(found.size) == size(entry) && Some(found.sha256.as_str()) == recorded => {
+                found_files.push(InventoryEntry { path, size: found.size, sha256: found.sha256 });
+            }
             Ok(_) => damage.push(Damage::Changed { path }),
             Err(Error::Cancelled) => return Err(Error::Cancelled),
-            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                damage.push(Damage::Missing { path });
-            }
+            Err(Error::Io { source, .. }) if is_missing(&source) => damage.push(Damage::Missing { path }),
             Err(Error::NotAFile { .. }) => damage.push(Damage::NotRegular { path }),
-            Err(error) => damage.push(Damage::Unreadable { path, reason: error.to_string() }),
+            Err(error) => damage.push(Damage::Unreadable { path, reason: error.with_causes() }),
         }
     }
-    Ok(damage)
+    if !damage.is_empty() {
+        return Ok(damage);
+    }
+    found_files.sort_by(|a, b| a.path.cmp(&b.path));
+    match hold_record(root, found_files, request, archive_sha256, record) {
+        State::Damaged(damage) => Ok(damage),
+        State::Valid(_) | State::Absent => Ok(Vec::new()),
+    }
+}
+
+/// Finds the sidecars of files that are right anew, and holds the record against all that is known.
+fn hold_record(
+    root: &Path,
+    inventory: Vec<InventoryEntry>,
+    request: &Request,
+    archive_sha256: &str,
+    record: &Map<String, Value>,
+) -> State {
+    let contents = match external_data::discover(root, &inventory) {
+        Ok(sidecars) => Contents { inventory, sidecars },
+        Err(bad) => {
+            let (path, reason) = (bad.graph, causes(&bad.source));
+            return State::Damaged(vec![Damage::Unreadable { path, reason }]);
+        }
+    };
+    let expected = provenance::expected(request, archive_sha256, &contents);
+    let fields = provenance::differences(&expected, record);
+    if fields.is_empty() {
+        return State::Valid(contents);
+    }
+    State::Damaged(fields.into_iter().map(|field| Damage::RecordField { field }).collect())
 }
 
 /// Hashes every file, and the archive too if that was not done yet. Files that are wrong become damage.
@@ -174,7 +196,7 @@ fn fingerprint_in_full<'a>(
                 }
                 fingerprints.push(found);
             }
-            Err(error) => damage.push(Damage::Unreadable { path: path(), reason: error.to_string() }),
+            Err(error) => damage.push(Damage::Unreadable { path: path(), reason: error.with_causes() }),
         }
     }
     Ok(fingerprints)
@@ -219,6 +241,11 @@ pub(crate) fn inventory(archive: &Archive, fingerprints: Vec<Fingerprint>) -> Ve
     inventory
 }
 
+/// Nothing has the name, or a file stands where one of its folders should.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// The folders that a path goes through, outermost first.
 fn folders_of(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at])
@@ -236,9 +263,7 @@ pub(crate) fn check_names_and_sizes(root: &Path, archive: &Archive) -> Vec<Damag
             Ok(found) if !found.is_file() => damage.push(Damage::NotRegular { path: path() }),
             Ok(found) if found.len() != entry.size => damage.push(Damage::Changed { path: path() }),
             Ok(_) => {}
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                damage.push(Damage::Missing { path: path() });
-            }
+            Err(e) if is_missing(&e) => damage.push(Damage::Missing { path: path() }),
             Err(e) => damage.push(Damage::Unreadable { path: path(), reason: e.to_string() }),
         }
     }
@@ -270,8 +295,13 @@ fn find_unexpected(
             Err(e) => return damage.push(unreadable(e)),
         };
         let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let path = if folder.is_empty() { name.into_owned() } else { format!("{folder}/{name}") };
+        let within =
+            |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        // What is shown of a name that is not Unicode may be the archive's own name for another file.
+        let Some(path) = name.to_str().map(within) else {
+            damage.push(Damage::Unexpected { path: within(&name.to_string_lossy()) });
+            continue;
+        };
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_folder && folders.contains(path.as_str()) {
             find_unexpected(root, &path, files, folders, damage);
@@ -286,6 +316,11 @@ pub(crate) fn read_record(root: &Path, limit: u64) -> std::result::Result<Map<St
     if !fs::symlink_metadata(&path).map_err(|e| e.to_string())?.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    let bytes = files::read_small(&path, limit).map_err(|e| e.to_string())?;
-    serde_json::from_slice(&bytes).map_err(|e| e.to_string())
+    let bytes = files::read_small(&path, limit).map_err(|e| e.with_causes())?;
+    let record = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
+    // A field that is there twice, or padding, would be taken otherwise by another reader.
+    if provenance::to_bytes(&record) != bytes {
+        return Err("it is not in the form in which records are written".to_owned());
+    }
+    Ok(record)
 }

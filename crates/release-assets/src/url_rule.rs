@@ -8,6 +8,9 @@ pub enum UrlRule {
     /// Its scheme is another than `https`, at the start or after a redirect.
     #[error("only https is used")]
     NotHttps,
+    /// It is longer than servers take.
+    #[error("it is too long")]
+    TooLong,
     /// It names no host.
     #[error("it names no host")]
     NoHost,
@@ -40,7 +43,14 @@ pub(crate) fn redact(text: &str) -> String {
     shown.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
+/// What of an address is asked for: its fragment is not.
+#[cfg(feature = "network")]
+pub(crate) fn without_fragment(url: &str) -> &str {
+    url.split('#').next().unwrap_or(url)
+}
+
 /// The same for a text that could not be read as an address: nothing before an `@` is shown, nor anything where a query may hold it.
+#[cfg(feature = "network")]
 pub(crate) fn redact_unread(text: &str) -> String {
     match text.rsplit_once('@') {
         Some((before, _)) if before.contains(['?', '#']) => "…".to_owned(),

@@ -76,7 +76,8 @@ impl HubRelease {
         self
     }
 
-    /// Accepts that the address now gives another archive than at its first use, once. A pin still holds.
+    /// Asks the address anew, whatever is in the cache, and accepts what it gives now as its first use, for this
+    /// call. A pin still holds, and who is offline gets what is here.
     #[must_use]
     pub fn accept_changed_archive(mut self) -> Self {
         self.accept_changed = true;
@@ -84,9 +85,8 @@ impl HubRelease {
     }
 
     pub(crate) fn validate(&self) -> Result<()> {
-        let bad = |name, value: &str, why: &str| {
-            Err(Error::Setting { name, detail: format!("`{}`: {why}", value.escape_debug()) })
-        };
+        let bad =
+            |name, value: &str, why: &str| Err(Error::Setting { name, detail: format!("`{value}`: {why}") });
         // The hub's own rule for names, but for its reserved endings.
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let component =
@@ -136,7 +136,8 @@ impl UrlRelease {
         self
     }
 
-    /// Accepts that the address now gives another archive than at its first use, once. A pin still holds.
+    /// Asks the address anew, whatever is in the cache, and accepts what it gives now as its first use, for this
+    /// call. A pin still holds, and who is offline gets what is here.
     #[must_use]
     pub fn accept_changed_archive(mut self) -> Self {
         self.accept_changed = true;

@@ -1,11 +1,14 @@
 //! W2, D6, D7: what is here is used without a network; what is missing is named; a zip can be brought by hand.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;
 mod support;
 
+use std::{ops::ControlFlow, time::Duration};
+
 use loopback::hub::{ARCHIVE, COMMIT, Hub, wanted};
-use release_assets::{Client, Damage, Error, HubRelease, Outcome, Pin, Trust, UrlRelease};
+use release_assets::{Client, Damage, Error, HubRelease, Outcome, Phase, Pin, Trust, UrlRelease};
 use support::{Place, release_zip};
 
 /// A client whose every use of the network fails: there is nobody at its endpoint, and it may not even ask.
@@ -82,7 +85,8 @@ fn what_is_missing_is_named() {
     assert!(matches!(error, Error::Offline { .. }), "{error:?}");
 }
 
-/// A cache that cannot be written is used as long as it is right.
+/// A cache that cannot be written is used as long as it is right. Permissions do not hold the superuser: what holds for
+/// that one too is in `a_read_only_disk_is_used`.
 #[cfg(unix)]
 #[test]
 fn a_read_only_cache_is_used() {
@@ -210,7 +214,7 @@ fn a_pin_wins_over_an_older_branch() {
     pin.commit = Some("f".repeat(40));
     let release = place.cache().acquire(&wanted().pin(pin.clone()), &offline(&hub)).unwrap();
     assert_eq!(release.commit, pin.commit);
-    let error = place.cache().acquire(&wanted().pin(pin), &client).unwrap_err();
+    let error = place.cache().acquire(&wanted().revision("main").pin(pin), &client).unwrap_err();
     assert!(matches!(error, Error::PinBroken { .. }), "{error:?}");
 }
 
@@ -227,10 +231,64 @@ fn an_archive_that_is_aside_for_an_instant_is_found() {
     std::fs::rename(&folder, &aside).unwrap();
     let found = std::thread::scope(|scope| {
         let reader = scope.spawn(|| place.cache().acquire(&wanted(), &offline(&hub)));
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(200));
         std::fs::rename(&aside, &folder).unwrap();
         lock.unlock().unwrap();
         reader.join().unwrap()
     });
     assert_eq!(found.unwrap().outcome, Outcome::Reused);
+}
+
+/// A branch has moved once what it moved to is here: an update that fails takes nothing away.
+#[test]
+fn a_failed_update_leaves_the_old_release_usable() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    let requests = [wanted().revision("main"), wanted()];
+    for wanted in &requests {
+        place.cache().acquire(wanted, &client).unwrap();
+    }
+    let later = "f".repeat(40);
+    {
+        let mut world = hub.world.lock().unwrap();
+        world.commit.clone_from(&later);
+        world.manifest = loopback::hub::manifest(&hub.server.url("/files/later.zip"));
+    }
+    for wanted in &requests {
+        let error = place.cache().acquire(wanted, &client).unwrap_err();
+        assert!(matches!(error, Error::Download { .. }), "{error:?}");
+        let release = place.cache().acquire(wanted, &offline(&hub)).unwrap();
+        assert_eq!(release.commit.as_deref(), Some(COMMIT));
+    }
+    hub.misbehave(|request, reply| match request.path.as_str() {
+        "/files/later.zip" => loopback::server::Reply::ok(release_zip()),
+        _ => reply,
+    });
+    for wanted in &requests {
+        place.cache().acquire(wanted, &client).unwrap();
+        let release = place.cache().acquire(wanted, &offline(&hub)).unwrap();
+        assert_eq!(release.commit.as_ref(), Some(&later));
+    }
+}
+
+/// An old archive that is being imported again is in use: `gc` leaves it.
+#[test]
+fn what_is_imported_again_is_not_cleaned_away() {
+    let place = Place::new();
+    let zip = place.write("a.zip", &release_zip());
+    let first = place.cache().import(&zip, None).unwrap();
+    let entry = first.root.parent().unwrap().to_owned();
+    let past = std::time::SystemTime::now() - Duration::from_hours(24 * 31);
+    for old in [&first.root, &entry] {
+        std::fs::File::open(old).unwrap().set_modified(past).unwrap();
+    }
+    let gc = place.cache();
+    let cache = place.cache().on_progress(move |phase, _, _| {
+        if phase == Phase::Verify {
+            assert_eq!(gc.gc(Duration::from_hours(24 * 30), false).unwrap().removed.len(), 0);
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(cache.import(&zip, None).unwrap().outcome, Outcome::Reused);
+    assert!(first.root.exists() && entry.join("release.zip").exists());
 }

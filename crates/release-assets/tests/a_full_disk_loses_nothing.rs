@@ -1,43 +1,20 @@
-//! D14: on a disk that fills up at any point there is an error that says so, and what was there before still is.
+//! D14, D13: on a disk that fills up at any point there is an error that says so, and what was there before still is.
+//!
+//! The disk is another one than that of the system's temporary files, so that a rename across the two would fail (D13).
 //!
 //! Needs to mount small file systems in memory, so it is run by name: `cargo test -- --ignored a_full_disk`.
+#![cfg(feature = "network")]
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;
 mod support;
 
-use std::{fs, path::PathBuf, process::Command};
+use std::fs;
 
 use loopback::hub::{Hub, wanted};
-use release_assets::{Cache, Error, Outcome};
-use support::{contents, release_members, zip_of};
-
-/// A file system in memory, gone with its value.
-struct Disk {
-    folder: tempfile::TempDir,
-}
-
-impl Disk {
-    fn new(kib: u32) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let options = format!("size={kib}k");
-        let mut mount = Command::new("mount");
-        let status = mount.args(["-t", "tmpfs", "-o", &options, "none"]).arg(folder.path()).status().unwrap();
-        assert!(status.success(), "this test has to be allowed to mount");
-        Self { folder }
-    }
-
-    fn cache(&self) -> PathBuf {
-        self.folder.path().join("cache")
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.folder.path()).status();
-    }
-}
+use release_assets::{Error, Outcome};
+use support::{Disk, contents, release_members, zip_of};
 
 fn zip() -> Vec<u8> {
     let noise = support::noise(200_000);
@@ -54,13 +31,13 @@ fn at_any_size() {
     let (mut full, mut enough) = (0, 0);
     for kib in (4..700).step_by(20) {
         let disk = Disk::new(kib);
-        match Cache::new(disk.cache()).acquire(&wanted(), &client) {
+        match disk.cache().acquire(&wanted(), &client) {
             Ok(release) => {
                 assert_eq!(contents(&release.root).len(), 6);
                 enough += 1;
             }
             Err(Error::DiskFull { .. }) => {
-                let left = support::tree(&disk.cache());
+                let left = support::tree(disk.path());
                 assert!(left.iter().all(|path| !path.contains("/.")), "{kib}: {left:?}");
                 full += 1;
             }
@@ -76,11 +53,11 @@ fn a_repair_without_room_keeps_the_old_tree() {
     let hub = Hub::new(zip());
     let client = hub.server.client().build().unwrap();
     let disk = Disk::new(700);
-    let cache = Cache::new(disk.cache());
+    let cache = disk.cache();
     let release = cache.acquire(&wanted(), &client).unwrap();
     fs::write(release.root.join("bundle/metadata.json"), "{}").unwrap();
     let damaged = contents(&release.root);
-    let filler = disk.folder.path().join("filler");
+    let filler = disk.path().join("filler");
     // Fills what is left; that writing ends in an error is the point.
     let _ = fs::write(&filler, vec![1; 2 << 20]);
     let error = cache.acquire(&wanted(), &client).unwrap_err();

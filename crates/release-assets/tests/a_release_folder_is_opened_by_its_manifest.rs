@@ -5,7 +5,7 @@ mod support;
 
 use std::fs;
 
-use release_assets::{Error, Manifest, Outcome, Release, source_precision};
+use release_assets::{Asset, Error, Manifest, Outcome, Release, source_precision};
 use serde_json::{Value, json};
 use support::{Place, release_zip};
 
@@ -100,7 +100,7 @@ fn auto_fp32_and_fp16_are_the_float_archive() {
 fn what_is_missing_is_said_with_what_there_is() {
     let select = |manifest: &Value, precision: &str, runtime: &str, chipset: Option<&str>| {
         let manifest = Manifest::parse(manifest.to_string().as_bytes()).unwrap();
-        manifest.select(precision, runtime, chipset).map(|asset| asset.file_name().to_owned())
+        manifest.select(precision, runtime, chipset).map(Asset::file_name)
     };
     for empty in [
         json!({}),
@@ -141,9 +141,13 @@ fn file_names_come_from_the_urls_path() {
         let manifest =
             json!({ "precisions": { "float": { "universal_assets": { "onnx": { "download_url": url } } } } });
         let manifest = Manifest::parse(manifest.to_string().as_bytes()).unwrap();
-        manifest.select("auto", "onnx", None).unwrap().file_name().to_owned()
+        manifest.select("auto", "onnx", None).unwrap().file_name()
     };
     assert_eq!(name("https://h/a/b.zip"), "b.zip");
+    assert_eq!(name("https://h/a/my%20b%C3%A4.zip"), "my b\u{e4}.zip");
+    for odd in ["100%.zip", "%zz.zip", "%4.zip", "%+1.zip", "%ff.zip", "%4\u{e4}"] {
+        assert_eq!(name(&format!("https://h/a/{odd}")), odd, "what is not encoded is as it is");
+    }
     assert_eq!(name("https://h/a/b.zip?v=/c.zip#/d"), "b.zip");
     for url in ["https://h/a/", "https://h", "https://h/", "https://h?x=/y", ""] {
         assert_eq!(name(url), "release.zip", "{url}");
@@ -153,7 +157,9 @@ fn file_names_come_from_the_urls_path() {
 /// A URL cannot lead out of the folder.
 #[test]
 fn a_url_that_ends_in_no_file_name_is_refused() {
-    for end in ["..", "a\\..\\..\\x", "C:x", "a\u{0}b", "NUL", "."] {
+    for end in
+        ["..", "a\\..\\..\\x", "C:x", "a\u{0}b", "NUL", ".", "%2e%2e", "..%2fx", "%2Fetc", "a%00b", "C%3Ax"]
+    {
         let mut manifest = manifest();
         let url = format!("https://host.example/a/{end}");
         manifest["precisions"]["float"]["universal_assets"]["onnx"]["download_url"] = json!(url);
@@ -172,4 +178,19 @@ fn a_missing_manifest_or_archive_is_named() {
     fs::remove_file(place.dir.path().join("folder/release_assets.json")).unwrap();
     let message = open(&place, "auto", "onnx").unwrap_err().to_string();
     assert!(message.contains("release_assets.json"), "{message}");
+}
+
+/// Browsers decode the name of what they download, other programs keep it as it stands in the URL.
+#[test]
+fn an_encoded_name_is_found_either_way() {
+    let mut manifest = manifest();
+    manifest["precisions"]["float"]["universal_assets"]["onnx"]["download_url"] =
+        json!("https://host.example/my%20release.zip");
+    for name in ["my release.zip", "my%20release.zip"] {
+        let place = folder(&manifest);
+        place.write(&format!("folder/{name}"), &release_zip());
+        assert!(open(&place, "auto", "onnx").is_ok(), "{name}");
+    }
+    let message = open(&folder(&manifest), "auto", "onnx").unwrap_err().to_string();
+    assert!(message.contains("my release.zip"), "{message}");
 }

@@ -1,4 +1,5 @@
 //! D9: a lock is waited for as long as its holder shows that it lives, and no longer; one without a holder is none.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;

@@ -109,3 +109,20 @@ fn an_enormous_directory() {
     let zip = support::raw_zip_with(&[Raw::graph()], 1, i32::MAX - 100, b"");
     assert!(matches!(Place::new().refuse(&zip), Rule::DirectoryTooLarge { .. }));
 }
+
+/// Many members, each below the size from which its own ratio counts.
+#[test]
+fn many_small_bombs() {
+    let bombs = |count: usize| -> Vec<Raw> {
+        let one = Raw::deflated("", &vec![0; 1 << 20]);
+        let named = |index| one.clone().with(|raw| raw.name = format!("{index}").into_bytes());
+        [Raw::graph()].into_iter().chain((0..count).map(named)).collect()
+    };
+    let rule = Place::new().refuse(&raw_zip(&bombs(17)));
+    assert!(matches!(rule, Rule::Ratio { size, limit: 200, .. } if size > 17 << 20), "{rule:?}");
+    assert!(Place::new().open(&raw_zip(&bombs(15))).is_ok(), "a small archive harms nobody");
+    // What does not compress pays for what does.
+    let mut members = bombs(17);
+    members.push(Raw::new("weights", support::noise(100_000)));
+    assert!(Place::new().open(&raw_zip(&members)).is_ok());
+}

@@ -3,7 +3,9 @@
 
 mod support;
 
-use release_assets::ArchiveRule as Rule;
+use std::{fs, ops::ControlFlow};
+
+use release_assets::{ArchiveRule as Rule, Error, Phase};
 use support::{Place, Raw, raw_zip};
 
 fn refuse(names: &[&str]) -> Rule {
@@ -95,4 +97,25 @@ fn other_methods() {
         assert_eq!(refuse_one(|raw| raw.method = method), Rule::Method { method });
     }
     assert_eq!(refuse_one(|raw| raw.flags = 1 << 5), Rule::Method { method: 0 });
+}
+
+/// A file system that takes two names for one shows it by a name that is taken in a new folder. Here somebody takes it.
+#[test]
+fn names_that_the_file_system_takes_for_one() {
+    for taken in ["m.onnx", "d"] {
+        let place = Place::new();
+        let bucket = place.cache_root().join("archives-v1");
+        let cache = place.cache().on_progress(move |phase, done, _| {
+            if (phase, done) == (Phase::Extract, 0) {
+                let mut entries = fs::read_dir(&bucket).unwrap().flatten().map(|entry| entry.path());
+                let staging = entries.find(|path| path.to_string_lossy().contains(".staging-")).unwrap();
+                fs::write(staging.join(taken), "").unwrap();
+            }
+            ControlFlow::Continue(())
+        });
+        let zip = place.write("release.zip", &raw_zip(&[Raw::graph(), Raw::new("d/x", b"x")]));
+        let error = cache.open_archive(zip).unwrap_err();
+        assert!(matches!(error, Error::Archive { rule: Rule::FileSystemTwin, .. }), "{taken}: {error:?}");
+        assert_eq!(place.files(), ["release.zip"]);
+    }
 }

@@ -6,10 +6,12 @@ mod support;
 
 use std::{
     fs::{self, File},
+    ops::ControlFlow,
+    sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
 
-use release_assets::{Outcome, sha256_file};
+use release_assets::{Outcome, Phase, sha256_file};
 use support::{Place, release_members, release_zip, zip_of};
 
 #[test]
@@ -133,4 +135,36 @@ fn old_leftovers_are_swept_and_young_ones_kept() {
         fs::read_dir(&bucket).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     left.sort();
     assert_eq!(left, [".staging-young".to_owned(), release.archive_sha256, "unknown-old".to_owned()]);
+}
+
+/// One large member may take longer than leftovers are kept: its folder stays young by the bytes that are written.
+#[cfg(unix)]
+#[test]
+fn a_working_process_keeps_its_folder_young() {
+    let place = Place::new();
+    let noise = support::noise(1 << 20);
+    let zip = place.write("release.zip", &zip_of(&[("m.onnx", support::graph()), ("noise.bin", noise)]));
+    let bucket = place.cache_root().join("archives-v1");
+    let ages = Arc::new(Mutex::new(Vec::new()));
+    let seen = ages.clone();
+    let cache = place.cache().on_progress(move |phase, _, _| {
+        if phase == Phase::Extract {
+            let staging = fs::read_dir(&bucket).unwrap().flatten().map(|entry| entry.path());
+            let staging =
+                staging.into_iter().find(|path| path.to_string_lossy().contains(".staging-")).unwrap();
+            let age = fs::metadata(&staging).unwrap().modified().unwrap().elapsed().unwrap_or_default();
+            let mut seen = seen.lock().unwrap();
+            seen.push(age);
+            if seen.len() == 3 {
+                // In the midst of the large member.
+                let past = SystemTime::now() - Duration::from_hours(2);
+                File::open(staging).unwrap().set_modified(past).unwrap();
+                std::thread::sleep(Duration::from_millis(1100));
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    cache.open_archive(zip).unwrap();
+    let ages = ages.lock().unwrap();
+    assert!(ages.len() > 4 && ages[3] < Duration::from_hours(1), "{ages:?}");
 }

@@ -4,7 +4,12 @@
 
 mod support;
 
-use std::{fs, path::Path, time::SystemTime};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
 
 use release_assets::{Damage, Outcome, Release};
 use serde_json::{Value, json};
@@ -52,26 +57,34 @@ fn changed(path: &str) -> Vec<Damage> {
     vec![Damage::Changed { path: path.to_owned() }]
 }
 
-/// RA4: the same root, and not one byte, name or time below the cache changes.
+/// RA4: the same root, and not one byte or name below the cache changes, nor any time but those of the extraction and of its
+/// archive's folder, by which `gc` knows what is used.
 #[test]
 fn an_intact_extraction_is_reused_without_writing() {
     let place = Place::new();
     let zip = release_zip();
     let first = place.open(&zip).unwrap();
-    let snapshot = || -> Vec<(String, SystemTime)> {
-        let times = |path: String| {
-            let time = fs::symlink_metadata(place.dir.path().join(&path)).unwrap().modified().unwrap();
-            (path, time)
-        };
-        let mut all: Vec<_> =
-            tree(&place.cache_root()).into_iter().map(|p| times(format!("cache/{p}"))).collect();
-        all.extend(["cache".to_owned(), "cache/archives-v1".to_owned()].map(times));
-        all
+    let time = |path: &Path| fs::symlink_metadata(path).unwrap().modified().unwrap();
+    let used = [first.root.clone(), first.root.parent().unwrap().to_owned()];
+    let past = SystemTime::UNIX_EPOCH + Duration::from_hours(1);
+    for folder in &used {
+        fs::File::open(folder).unwrap().set_modified(past).unwrap();
+    }
+    let snapshot = || {
+        let paths: BTreeSet<PathBuf> = tree(&place.cache_root())
+            .iter()
+            .flat_map(|path| Path::new(path).ancestors())
+            .map(|path| place.cache_root().join(path))
+            .filter(|path| !used.contains(path))
+            .collect();
+        let times: Vec<_> = paths.into_iter().map(|path| (time(&path), path)).collect();
+        (times, contents(&place.cache_root()))
     };
     let before = snapshot();
     let second = place.open(&zip).unwrap();
     assert_eq!((second.root, second.outcome), (first.root, Outcome::Reused));
     assert_eq!(snapshot(), before);
+    assert!(used.iter().all(|folder| time(folder) > past), "they are used");
 }
 
 /// RA5: same size, one bit.
@@ -277,4 +290,49 @@ fn the_old_tree_stays_if_the_new_one_cannot_be_made() {
     assert!(matches!(cancelled, Err(release_assets::Error::Cancelled)));
     assert_eq!(contents(&first.root), damaged);
     assert_eq!(place.files().len(), damaged.len() + 1, "{:?}", place.files());
+}
+
+/// Names that are no Unicode are shown as the archive's own names, and are not taken for them.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_only_looks_like_the_archives() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+    let zip = support::zip_of(&[
+        ("m.onnx", support::graph()),
+        ("d\u{fffd}/a.txt", b"x".to_vec()),
+        ("e\u{fffd}.txt", b"x".to_vec()),
+    ]);
+    for name in [&b"d\xfe"[..], b"e\xff.txt"] {
+        let place = Place::new();
+        let first = place.open(&zip).unwrap();
+        let planted = first.root.join(OsStr::from_bytes(name));
+        if name.ends_with(b".txt") {
+            fs::write(planted, "x").unwrap();
+        } else {
+            fs::create_dir(&planted).unwrap();
+            fs::write(planted.join("b"), "x").unwrap();
+        }
+        let expected = Damage::Unexpected { path: String::from_utf8_lossy(name).into_owned() };
+        assert_eq!(place.open(&zip).unwrap().outcome, Outcome::Repaired { reasons: vec![expected] });
+    }
+}
+
+/// Readers differ in which of two fields of one name they take, and padding hides things: the record has one form.
+#[test]
+fn a_record_that_says_something_twice() {
+    for (from, to) in [
+        ("{\n  \"archive_sha256\":", "{\n  \"archive_sha256\": \"f\",\n  \"archive_sha256\":"),
+        ("\"kind\": \"local archive\"", "\"kind\": \"hub\",\n    \"kind\": \"local archive\""),
+        ("\n}", "\n\n}"),
+    ] {
+        let reasons = repaired(|root| {
+            overwrite(root, RECORD, |bytes| {
+                let text = String::from_utf8(bytes.clone()).unwrap();
+                assert!(text.contains(from), "{text}");
+                *bytes = text.replace(from, to).into_bytes();
+            });
+        });
+        assert!(matches!(reasons[..], [Damage::Record { .. }]), "{from:?}: {reasons:?}");
+    }
 }

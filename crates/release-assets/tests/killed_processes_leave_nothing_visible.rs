@@ -7,7 +7,7 @@ use std::{
     env, fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     thread,
     time::Duration,
@@ -41,12 +41,12 @@ fn child() {
 }
 
 fn spawn_child(folder: &Path, abort_at: Option<u32>) -> Child {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "child", "--nocapture"]).env(CHILD, folder);
+    let mut command = support::child();
+    command.env(CHILD, folder);
     if let Some(report) = abort_at {
         command.env(ABORT_AT, report.to_string());
     }
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    command.stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// The entry, seen from outside: absent, or complete. "Repaired" would mean that something else was visible.
@@ -107,11 +107,12 @@ fn at_every_step_of_a_repair() {
 #[test]
 fn at_random_moments() {
     let mut completed = 0;
-    for round in 0..40u64 {
+    let mut moments = support::Random(20_261_130);
+    for _ in 0..40 {
         let place = Place::new();
         place.write("release.zip", &release_zip());
         let mut child = spawn_child(place.dir.path(), None);
-        thread::sleep(Duration::from_micros(round * 1_700 % 50_000));
+        thread::sleep(Duration::from_millis(50).mul_f64(moments.next()));
         child.kill().unwrap();
         child.wait().unwrap();
         if assert_absent_or_complete(&place) == Outcome::Reused {

@@ -1,4 +1,5 @@
 //! D19: every phase reports, and a call that is cancelled at any of its reports leaves nothing half-done.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;

@@ -186,3 +186,21 @@ fn files_that_are_no_archive() {
         assert_eq!(Place::new().refuse(bytes), Rule::NotZip);
     }
 }
+
+/// A folder holds nothing, so that no byte may be its own: but for the end mark of an empty stream that some tools write.
+#[test]
+fn folders_with_bytes() {
+    let folder = |method: u16, data: &[u8]| {
+        let with = |raw: &mut Raw| (raw.method, raw.size, raw.crc) = (method, Some(0), Some(0));
+        Raw::new("d/", data).with(with)
+    };
+    for (method, data) in [(0, &b""[..]), (8, b""), (8, b"\x03\0")] {
+        Place::new().open(&raw_zip(&[Raw::graph(), folder(method, data)])).unwrap();
+    }
+    for data in [&[7; 5000][..], b"\x03", b"\x03\x01", b"\x03\0\0", b"\x01\0\0\xff\xff"] {
+        let rule = Place::new().refuse(&raw_zip(&[Raw::graph(), folder(8, data)]));
+        assert_eq!(rule, Rule::FolderData { bytes: data.len() as u64 });
+    }
+    let wrong = folder(8, b"\x03\0").with(|raw| raw.crc = Some(1));
+    assert_eq!(Place::new().refuse(&raw_zip(&[Raw::graph(), wrong])), Rule::Crc { declared: 1, found: 0 });
+}

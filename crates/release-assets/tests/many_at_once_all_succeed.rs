@@ -7,7 +7,7 @@ use std::{
     env, fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
-    process::{Child, Command},
+    process::Child,
     sync::{
         Arc, Barrier,
         atomic::{AtomicUsize, Ordering},
@@ -31,12 +31,7 @@ fn child() {
 }
 
 fn spawn_child(folder: &Path) -> Child {
-    Command::new(env::current_exe().unwrap())
-        .args(["--exact", "child", "--nocapture"])
-        .env(CHILD, folder)
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap()
+    support::child().env(CHILD, folder).spawn().unwrap()
 }
 
 fn assert_right(release: &Release) {

@@ -1,5 +1,6 @@
 //! D15, D1: threads and processes at once on one empty cache download once; processes that are killed at any moment
 //! leave nothing that looks complete and is not, and the next call succeeds.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;
@@ -9,7 +10,7 @@ use std::{
     env, fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     sync::Barrier,
     thread,
     time::{Duration, Instant},
@@ -51,16 +52,12 @@ fn spawn_child(place: &Place, hub: &Hub, slowly: bool) -> Child {
     if !pem.exists() {
         fs::write(pem, hub.server.pem()).unwrap();
     }
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "child", "--nocapture"]);
+    let mut command = support::child();
     command.env(CACHE, place.cache_root()).env(ENDPOINT, hub.server.url(""));
     if slowly {
-        command.env(SLOWLY, "1");
+        command.env(SLOWLY, "1").stderr(Stdio::null());
     }
-    if slowly {
-        command.stderr(Stdio::null());
-    }
-    command.stdout(Stdio::null()).spawn().unwrap()
+    command.spawn().unwrap()
 }
 
 fn large_zip() -> Vec<u8> {
@@ -115,17 +112,19 @@ fn two_hundred_kills() {
     assert!(spawn_child(&Place::new(), &hub, true).wait().unwrap().success());
     let whole = start.elapsed();
     let mut unfinished = 0;
-    for round in 0..200_u32 {
+    let mut moments = support::Random(20_261_130);
+    for round in 0..200 {
+        let moment = moments.next();
         let place = Place::new();
         let mut child = spawn_child(&place, &hub, true);
-        // Spread over all that the child does, and a little beyond; the golden ratio leaves no gaps.
-        thread::sleep(whole.mul_f64((f64::from(round) * 0.618_034).fract() * 1.3));
+        // Over all that the child does, and a little beyond.
+        thread::sleep(whole.mul_f64(moment * 1.3));
         child.kill().unwrap();
         child.wait().unwrap();
         let release = place.cache().acquire(&wanted(), &client).unwrap();
         assert!(
             !matches!(release.outcome, Outcome::Repaired { .. }),
-            "half an entry was visible: {}",
+            "half an entry was visible in round {round}, at {moment} of {whole:?}: {}",
             release.outcome
         );
         assert_right(&release);

@@ -113,3 +113,13 @@ fn a_folder_that_is_missing_is_named() {
     let error = extract_member(&wheel.zip, MEMBER, &wheel.hash, target, &Limits::default()).unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if path.to_string_lossy().contains("none")), "{error}");
 }
+
+/// The longest name that a file can have is one like any other.
+#[test]
+fn a_target_with_a_long_name() {
+    let mut wheel = good();
+    wheel.target = wheel.place.dir.path().join("out").join("n".repeat(250));
+    assert!(wheel.extract(MEMBER).unwrap());
+    assert_eq!(fs::read(&wheel.target).unwrap(), library());
+    assert_eq!(wheel.files().len(), 1);
+}

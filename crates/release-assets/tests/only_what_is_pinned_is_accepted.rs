@@ -1,11 +1,14 @@
 //! D2, W4: a pin decides; without one the first download does, and says so.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;
 mod support;
 
 use loopback::hub::{self, ARCHIVE, Hub, wanted};
-use release_assets::{Error, HubRelease, NetworkFault, Pin, Release, Trust, UrlRelease};
+use release_assets::{
+    ArchiveRule, Error, HubRelease, NetworkFault, Pin, PinnedMember, Release, Trust, UrlRelease,
+};
 use support::{Place, release_members, release_zip, zip_of};
 
 struct Case {
@@ -60,7 +63,7 @@ fn each_part_of_a_pin_is_held() {
         let case = Case::new();
         let mut pin = case.hub.pin();
         change(&mut pin);
-        case.acquire(&wanted().pin(pin))
+        case.acquire(&wanted().revision("main").pin(pin))
     };
     let hash = || "0".repeat(64);
     broken(with(|pin| pin.repository = Some("owner/other".to_owned())), "the repository");
@@ -73,27 +76,22 @@ fn each_part_of_a_pin_is_held() {
     let error = with(|pin| pin.sha256 = "not a hash".to_owned()).unwrap_err();
     assert!(matches!(error, Error::Setting { name: "pin", .. }), "{error:?}");
 
-    let member = |text: &str| serde_json::from_str(text).unwrap();
-    let with_member = |text: String| {
+    let with_member = |sha256: &str, path: Option<&str>, size: Option<u64>| {
         let case = Case::new();
         let mut pin = case.hub.pin();
-        pin.members = vec![member(&text)];
+        let mut member = PinnedMember::new(sha256);
+        (member.path, member.size) = (path.map(str::to_owned), size);
+        pin.members.push(member);
         case.acquire(&wanted().pin(pin))
     };
     let metadata = hub::digest(&release_members()[3].1);
-    with_member(format!(r#"{{"path": "bundle/metadata.json", "sha256": "{metadata}", "size": 38}}"#))
-        .unwrap();
-    with_member(format!(r#"{{"sha256": "{metadata}"}}"#)).unwrap();
-    broken(
-        with_member(format!(r#"{{"path": "bundle/metadata.json", "sha256": "{}"}}"#, hash())),
-        "file bundle/metadata.json",
-    );
-    broken(with_member(format!(r#"{{"path": "none", "sha256": "{metadata}"}}"#)), "file none");
-    broken(with_member(format!(r#"{{"sha256": "{}"}}"#, hash())), "file of any name");
-    broken(
-        with_member(format!(r#"{{"path": "bundle/metadata.json", "sha256": "{metadata}", "size": 1}}"#)),
-        "file bundle/metadata.json",
-    );
+    let path = Some("bundle/metadata.json");
+    with_member(&metadata, path, Some(38)).unwrap();
+    with_member(&metadata, None, None).unwrap();
+    broken(with_member(&hash(), path, None), "the file bundle/metadata.json");
+    broken(with_member(&metadata, Some("none"), None), "the file none");
+    broken(with_member(&hash(), None, None), "a file known by its content alone");
+    broken(with_member(&metadata, path, Some(1)), "the file bundle/metadata.json");
 }
 
 /// Nothing of another archive stays, and the right one is taken as soon as it is there.
@@ -274,11 +272,163 @@ fn large_and_odd_pins_are_recorded_and_read() {
     let zip = case.place.write("x.zip", &release_zip());
     let mut pin = case.hub.pin();
     pin.url = Some("https://archives.example/it's/\u{e4}.zip".to_owned());
-    let member = serde_json::json!({ "sha256": hub::digest(&release_members()[3].1) });
-    pin.members = vec![serde_json::from_value(member).unwrap(); 1500];
+    pin.members = vec![PinnedMember::new(hub::digest(&release_members()[3].1)); 1500];
     for expected in [release_assets::Outcome::Extracted, release_assets::Outcome::Reused] {
         assert_eq!(case.place.cache().import(&zip, Some(&pin)).unwrap().outcome, expected);
     }
     let found = case.place.cache().verify().unwrap();
     assert!(found.iter().all(|checked| checked.damage.is_empty()), "{found:?}");
+}
+
+/// Without a revision, the pinned commit is what is asked for: a branch that moves on does not matter.
+#[test]
+fn a_pinned_commit_is_the_default_revision() {
+    let case = Case::new();
+    let pin = case.hub.pin();
+    case.hub.misbehave(|request, reply| match request.path.as_str() {
+        "/api/models/owner/Model-1" => {
+            loopback::server::Reply::ok(format!(r#"{{"sha": "{}"}}"#, "f".repeat(40)))
+        }
+        _ => reply,
+    });
+    let release = case.acquire(&wanted().pin(pin.clone())).unwrap();
+    assert_eq!(release.commit, pin.commit);
+    let record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(release.provenance()).unwrap()).unwrap();
+    assert_eq!(record["requested_revision"], serde_json::Value::Null, "what was asked for");
+    // Settled, as a commit that is asked for by name.
+    let before = case.hub.server.requests().len();
+    case.acquire(&wanted().pin(pin.clone())).unwrap();
+    assert_eq!(case.hub.server.requests().len(), before);
+    let mut no_commit = pin;
+    for form in ["main", "", "0123456789ABCDEF0123456789ABCDEF01234567"] {
+        no_commit.commit = Some(form.to_owned());
+        let error = case.acquire(&wanted().pin(no_commit.clone())).unwrap_err();
+        assert!(matches!(error, Error::Setting { name: "pin", .. }), "{error:?}");
+    }
+}
+
+/// A page of an error, sent with a good status, is no archive that could be accepted in the place of the first.
+#[test]
+fn what_is_no_archive_is_not_offered_for_acceptance() {
+    let case = Case::new();
+    let first = case.acquire(&wanted()).unwrap();
+    std::fs::remove_dir_all(first.root.parent().unwrap()).unwrap();
+    case.hub.world.lock().unwrap().archive = br#"{"error": "try later"}"#.to_vec();
+    for wanted in [wanted(), wanted().accept_changed_archive()] {
+        let error = case.acquire(&wanted).unwrap_err();
+        assert!(matches!(error, Error::Archive { rule: ArchiveRule::NotZip, .. }), "{error:?}");
+        assert!(error.to_string().contains(ARCHIVE), "{error}");
+    }
+}
+
+/// What stands behind a `#` is never sent: it makes no other address.
+#[test]
+fn a_fragment_is_no_part_of_an_address() {
+    let case = Case::new();
+    let client = case.hub.server.client().build().unwrap();
+    let acquire = |fragment: &str| {
+        let url = case.hub.server.url(ARCHIVE) + fragment;
+        case.place.cache().acquire_url(&UrlRelease::new(url), &client)
+    };
+    let first = acquire("#a").unwrap();
+    assert_eq!(first.trust, Trust::FirstUse);
+    case.hub.world.lock().unwrap().archive = other_zip();
+    std::fs::remove_dir_all(first.root.parent().unwrap()).unwrap();
+    for fragment in ["#b", "", "#"] {
+        assert!(matches!(acquire(fragment), Err(Error::ArchiveReplaced { .. })), "{fragment}");
+    }
+    let mut pin = Pin::new(hub::digest(&other_zip()), "MIT", "the tests", "2026-11-30");
+    pin.url = Some(case.hub.server.url(ARCHIVE) + "#c");
+    case.url(Some(&pin)).unwrap();
+}
+
+/// A first use that cannot be understood is none of a first time: who damages it does not decide what comes next.
+#[test]
+fn a_damaged_first_use_is_not_forgotten() {
+    let case = Case::new();
+    let first = case.acquire(&wanted()).unwrap();
+    let facts = case.place.cache_root().join("facts-v1");
+    let name = support::tree(&facts).into_iter().find(|name| name.starts_with("archive-")).unwrap();
+    let fact = facts.join(name);
+    let good = std::fs::read(&fact).unwrap();
+    case.hub.world.lock().unwrap().archive = other_zip();
+    let field = |name: &str, value: &str| {
+        let mut fact: serde_json::Value = serde_json::from_slice(&good).unwrap();
+        fact[name] = value.into();
+        fact.to_string().into_bytes()
+    };
+    for bad in [
+        good[..good.len() - 3].to_vec(),
+        Vec::new(),
+        vec![b' '; 100_000],
+        field("sha256", ""),
+        field("sha256", "ABCDEF"),
+        field("url", "https://other.example/x.zip"),
+    ] {
+        std::fs::write(&fact, &bad).unwrap();
+        for error in [case.acquire(&wanted()).unwrap_err(), case.url(None).unwrap_err()] {
+            assert!(matches!(&error, Error::DamagedFact { path, .. } if *path == fact), "{error:?}");
+            assert!(error.to_string().contains("accept"), "{error}");
+        }
+        assert_eq!(std::fs::read(&fact).unwrap(), bad, "nothing is decided");
+    }
+    assert_eq!(case.hub.downloads(), 1);
+    // A pin decides without it; a file that somebody brings with a pin does, too, and replaces nothing.
+    let mut pin = Pin::new(&first.archive_sha256, "MIT", "the tests", "2026-11-30");
+    pin.url = Some(case.hub.server.url(ARCHIVE));
+    case.url(Some(&pin)).unwrap();
+    case.place.cache().import(case.place.write("x.zip", &release_zip()), Some(&pin)).unwrap();
+    assert!(matches!(case.url(None), Err(Error::DamagedFact { .. })));
+    let accepted = case.acquire(&wanted().accept_changed_archive()).unwrap();
+    assert_eq!((accepted.archive_sha256, accepted.trust), (hub::digest(&other_zip()), Trust::FirstUse));
+    assert!(matches!(case.acquire(&wanted()).unwrap().trust, Trust::SinceFirstUse { .. }));
+}
+
+/// The same for the manifest that a commit was found to have.
+#[test]
+fn a_damaged_commit_is_not_forgotten() {
+    let case = Case::new();
+    case.acquire(&wanted()).unwrap();
+    let facts = case.place.cache_root().join("facts-v1");
+    for name in support::tree(&facts).iter().filter(|name| name.starts_with("revision-")) {
+        std::fs::write(facts.join(name), "{").unwrap();
+    }
+    case.hub.world.lock().unwrap().manifest = hub::manifest(&case.hub.server.other_host(ARCHIVE));
+    for wanted in [wanted(), wanted().revision(hub::COMMIT)] {
+        let error = case.acquire(&wanted).unwrap_err();
+        assert!(matches!(&error, Error::DamagedFact { of, .. } if of.contains(hub::COMMIT)), "{error:?}");
+    }
+    case.acquire(&wanted().accept_changed_archive()).unwrap();
+    case.acquire(&wanted()).unwrap();
+}
+
+/// Who accepts a change wants what the address gives now, though the first archive is still here.
+#[test]
+fn accepting_asks_the_address() {
+    let case = Case::new();
+    let first = case.acquire(&wanted()).unwrap();
+    case.hub.world.lock().unwrap().archive = other_zip();
+    let offline = case.hub.server.client().offline(true).build().unwrap();
+    let kept = case.place.cache().acquire(&wanted().accept_changed_archive(), &offline).unwrap();
+    assert_eq!(kept.archive_sha256, first.archive_sha256, "there is nobody to ask");
+    let accepted = case.acquire(&wanted().accept_changed_archive()).unwrap();
+    assert_eq!((&accepted.archive_sha256, accepted.trust), (&hub::digest(&other_zip()), Trust::FirstUse));
+    assert_eq!(case.acquire(&wanted()).unwrap().archive_sha256, accepted.archive_sha256);
+    // The same again: accepted as well, and asked for as well.
+    let again = case.acquire(&wanted().accept_changed_archive()).unwrap();
+    assert!(matches!(again.trust, Trust::SinceFirstUse { .. }) && again.fetched_bytes > 0, "{again:?}");
+}
+
+/// An archive without what is pinned of it is not kept, nor what was unpacked of it.
+#[test]
+fn an_archive_without_a_pinned_file_leaves_nothing() {
+    let case = Case::new();
+    let mut pin = case.hub.pin();
+    pin.members.push(PinnedMember::new("0".repeat(64)));
+    let zip = case.place.write("x.zip", &release_zip());
+    broken(case.place.cache().import(&zip, Some(&pin)), "a file known by its content alone");
+    broken(case.acquire(&wanted().pin(pin)), "a file known by its content alone");
+    let left = case.place.files();
+    assert!(left.iter().all(|path| path == "x.zip" || path.starts_with("cache/facts-v1/")), "{left:?}");
 }

@@ -5,6 +5,7 @@ mod support;
 
 use std::{
     ops::ControlFlow,
+    panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
@@ -66,4 +67,23 @@ fn progress_counts_every_byte_of_each_phase() {
         assert_eq!(of_phase.iter().filter(|report| report.1 == 0).count(), times, "{phase:?}");
         assert_eq!(of_phase.iter().filter(|report| report.1 == total).count(), times, "{phase:?}");
     }
+}
+
+/// A panic of the caller's own is the caller's, on whichever thread it happens, and no cancelled run.
+#[test]
+fn a_panic_in_the_callback_is_passed_on() {
+    let place = Place::new();
+    place.open(&release_zip()).unwrap();
+    let main = std::thread::current().id();
+    let cache = place.cache().on_progress(move |phase, done, _| {
+        if phase == Phase::Verify && done > 0 {
+            assert!(std::thread::current().id() == main, "the caller's own");
+            // Leaves the other thread something to do.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        ControlFlow::Continue(())
+    });
+    let zip = place.dir.path().join("release.zip");
+    let panic = std::panic::catch_unwind(AssertUnwindSafe(|| cache.open_archive(zip))).unwrap_err();
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"the caller's own"));
 }

@@ -53,8 +53,8 @@ fn child() {
 fn default_root(variables: &[(&str, &str)]) -> String {
     let place = Place::new();
     let answer = place.dir.path().join("answer");
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "child"]).stdout(std::process::Stdio::null()).env(CHILD, &answer);
+    let mut command = support::child();
+    command.env(CHILD, &answer);
     for name in ["SAM_KIT_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"] {
         command.env_remove(name);
     }

@@ -1,5 +1,6 @@
 //! What the builder does not say comes from the hub's own environment variables and from the proxies' (D5), and what the
 //! builder says wins. Each case is a process of its own, with an environment of its own.
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod loopback;
@@ -7,9 +8,10 @@ mod support;
 
 use std::{
     env,
+    ffi::OsStr,
     io::{Read, Write},
     net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
-    process::Command,
+    process::Stdio,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -52,11 +54,11 @@ fn child() {
 }
 
 /// What a child says, with nothing in its environment but this.
-fn say(what: &str, variables: &[(&str, &str)]) -> String {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "child", "--nocapture"]).env_clear().env(CHILD, what);
-    command.envs(variables.iter().copied());
-    String::from_utf8(command.output().unwrap().stdout).unwrap()
+fn say(what: &str, variables: &[(&str, impl AsRef<OsStr>)]) -> String {
+    let mut command = support::child();
+    command.env_clear().env(CHILD, what);
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
+    String::from_utf8(command.stdout(Stdio::piped()).output().unwrap().stdout).unwrap()
 }
 
 #[test]
@@ -68,14 +70,17 @@ fn endpoint_offline_and_cache() {
     assert!(say("plain", &[mirror]).contains("endpoint=https://mirror.example/hub offline=false"));
     assert!(
         say("plain", &[("HF_ENDPOINT", "http://mirror.example")])
-            .contains("error=http://mirror.example/: only https")
+            .contains("error=HF_ENDPOINT: http://mirror.example/: only https")
     );
+    let said = say("plain", &[("HF_ENDPOINT", "mirror.example")]);
+    assert!(said.contains("error=HF_ENDPOINT: mirror.example: it is no absolute URL"), "{said}");
     for (value, expected) in
         [("1", true), ("ON", true), ("yes", true), ("True", true), ("0", false), ("", false)]
     {
         let said = say("plain", &[("HF_HUB_OFFLINE", value)]);
         assert!(said.contains(&format!("offline={expected}")), "{value}: {said}");
     }
+    assert!(say("plain", &[("TRANSFORMERS_OFFLINE", "1")]).contains("offline=true"));
     for (variables, root) in [
         (vec![("HF_HOME", "/hf")], "/hf/hub/sam-kit"),
         (vec![("HF_HOME", "/hf"), ("HF_HUB_CACHE", "/cache")], "/cache/sam-kit"),
@@ -100,7 +105,7 @@ fn endpoint_offline_and_cache() {
     assert!(say("plain", &[token, ("HF_HUB_OFFLINE", "1")]).contains("offline=true"), "nobody needs it");
     for proxy in ["http://[bad", "foo://proxy.example"] {
         let said = say("plain", &[("HTTPS_PROXY", proxy)]);
-        assert!(said.contains("error=proxy: the address in HTTPS_PROXY"), "{proxy}: {said}");
+        assert!(said.contains("error=HTTPS_PROXY: its address"), "{proxy}: {said}");
     }
 }
 
@@ -127,6 +132,9 @@ fn tokens() {
     assert_eq!(seen(&[]), None);
     assert_eq!(seen(&[("HF_TOKEN", "hf_env"), ("HF_HOME", home)]).as_deref(), Some("Bearer hf_env"));
     assert_eq!(seen(&[("HF_HOME", home)]).as_deref(), Some("Bearer hf_login"));
+    let elsewhere = place.write("elsewhere", b"hf_path");
+    let elsewhere = ("HF_TOKEN_PATH", elsewhere.to_str().unwrap());
+    assert_eq!(seen(&[("HF_HOME", home), elsewhere]).as_deref(), Some("Bearer hf_path"));
     assert_eq!(seen(&[("HF_HOME", home), ("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")]), None);
 }
 
@@ -192,4 +200,24 @@ fn proxies() {
     assert_eq!(used(&[("HTTPS_PROXY", &address)]), 3, "info, manifest and archive");
     assert_eq!(used(&[("ALL_PROXY", &address)]), 3);
     assert_eq!(used(&[("HTTPS_PROXY", &address), ("NO_PROXY", "localhost")]), 0);
+}
+
+/// What is no text is not left out: another hub, a way around the proxy or the network itself would be used in silence.
+#[cfg(unix)]
+#[test]
+fn values_that_are_no_text_are_errors() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let odd = OsStr::from_bytes(b"https://hub.example/hunter2\xff");
+    let names = ["HF_ENDPOINT", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_TOKEN"];
+    for name in [&names[..], &["HTTPS_PROXY", "all_proxy", "NO_PROXY"]].concat() {
+        let said = say("plain", &[(name, odd)]);
+        assert!(said.contains(&format!("error={name}: its value is not UTF-8")), "{name}: {said}");
+        assert!(!said.contains("hunter2"), "{said}");
+        assert!(say("builder", &[(name, odd)]).contains("endpoint=https://own.example/"), "{name}");
+    }
+    let place = Place::new();
+    let token = place.write("token", b"hunter2\xff");
+    let said = say("plain", &[("HF_TOKEN_PATH", token.as_os_str())]);
+    assert!(said.contains("error=token:") && !said.contains("hunter2"), "{said}");
 }

@@ -1,13 +1,23 @@
 //! The cache as a whole: every byte can be checked without changing anything, and what is unused can be removed.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg(feature = "network")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod loopback;
 mod support;
 
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    ops::ControlFlow,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use loopback::hub::{Hub, wanted};
-use release_assets::{Damage, Outcome};
+use release_assets::{Damage, Error, Outcome, Phase};
+use serde_json::{Value, json};
 use support::{Place, release_members, release_zip, zip_of};
 
 #[test]
@@ -149,13 +159,33 @@ fn extractions_age_one_by_one() {
     let cleaned = cache.gc(Duration::from_hours(24), false).unwrap();
     assert_eq!(cleaned.removed.iter().map(|(path, _)| path).collect::<Vec<_>>(), [&old.root]);
     assert!(new.root.exists() && cleaned.failed.is_empty());
-    // Left by killed processes, in both places; a time in the far future counts as old.
-    let future = std::time::SystemTime::now() + Duration::from_hours(1000);
+    // Left by killed processes, in both places.
     for path in ["archives-v1/.download-1", "facts-v1/.writing-1"] {
         let file = fs::File::create(place.cache_root().join(path)).unwrap();
-        file.set_modified(future).unwrap();
+        file.set_modified(past).unwrap();
     }
     assert_eq!(cache.gc(Duration::from_hours(24), false).unwrap().removed.len(), 2);
+}
+
+/// A clock that was set back makes all times lie in the future: nothing is old for that.
+#[test]
+fn times_in_the_future_are_not_old() {
+    let place = Place::new();
+    let release = place.cache().import(place.write("a.zip", &release_zip()), None).unwrap();
+    let leftover = place.cache_root().join("archives-v1/.download-1");
+    fs::write(&leftover, "x").unwrap();
+    let future = std::time::SystemTime::now() + Duration::from_hours(1000);
+    for path in [leftover.as_path(), &release.root, release.root.parent().unwrap()] {
+        fs::File::open(path).unwrap().set_modified(future).unwrap();
+    }
+    for age in [Duration::MAX, Duration::from_hours(24)] {
+        assert_eq!(place.cache().gc(age, false).unwrap().removed.len(), 0);
+    }
+    assert_eq!(
+        place.cache().gc(Duration::ZERO, false).unwrap().removed.len(),
+        1,
+        "asked for whatever its age"
+    );
 }
 
 /// What stands in the place of a folder, and an extraction under another archive's name.
@@ -175,4 +205,244 @@ fn links_and_moved_extractions_are_noticed() {
         damage.len() == 2 && damage.contains(&Damage::NotAFolder) && damage.contains(&other_archive),
         "{damage:?}"
     );
+}
+
+/// Where the archive is not at hand the record is held against the files all the same, in every field that follows from them.
+#[test]
+fn a_bad_record_is_noticed_without_the_archive() {
+    let place = Place::new();
+    let release = place.open(&release_zip()).unwrap();
+    let original = fs::read_to_string(release.provenance()).unwrap();
+    for (field, value) in [
+        ("schema_version", json!(1)),
+        ("graphs", json!({})),
+        ("external_data", json!(5)),
+        ("unknown", json!(null)),
+        ("archive_sha256", json!("0".repeat(64))),
+    ] {
+        let mut record: Value = serde_json::from_str(&original).unwrap();
+        record[field] = value;
+        fs::write(release.provenance(), format!("{record:#}")).unwrap();
+        let damage: Vec<_> = place.cache().verify().unwrap().into_iter().flat_map(|c| c.damage).collect();
+        assert_eq!(damage, [Damage::RecordField { field: field.to_owned() }]);
+    }
+    fs::write(release.provenance(), original).unwrap();
+    assert!(place.cache().verify().unwrap().iter().all(|checked| checked.damage.is_empty()));
+}
+
+/// What the operating system says is not lost on the way.
+#[test]
+fn reasons_are_told_whole() {
+    let place = Place::new();
+    let release = place.open(&release_zip()).unwrap();
+    fs::write(release.provenance(), vec![b' '; 65 << 20]).unwrap();
+    let damage: Vec<_> = place.cache().verify().unwrap().into_iter().flat_map(|c| c.damage).collect();
+    let [Damage::Record { reason }] = &damage[..] else { panic!("{damage:?}") };
+    assert!(reason.ends_with("more than 67108864 bytes"), "{reason}");
+}
+
+/// Unpacking the archive to hold the files against it reports and can be cancelled, and is done once for all extractions.
+#[test]
+fn holding_files_against_the_archive_reports() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let client = hub.server.client().build().unwrap();
+    for wanted in [wanted(), wanted().precision("fp16")] {
+        place.cache().acquire(&wanted, &client).unwrap();
+    }
+    let counting = |stop_at: usize| {
+        let starts = Arc::new(AtomicUsize::new(0));
+        let counter = starts.clone();
+        let cache = place.cache().on_progress(move |phase, done, _| {
+            if phase == Phase::Verify {
+                let count = counter.fetch_add(usize::from(done == 0), Ordering::Relaxed);
+                if done > 0 && count == stop_at {
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        (cache.verify(), starts.load(Ordering::Relaxed))
+    };
+    let (found, starts) = counting(usize::MAX);
+    assert_eq!((found.unwrap().len(), starts), (3, 3), "two extractions hashed, one archive unpacked");
+    assert!(matches!(counting(2).0, Err(Error::Cancelled)));
+}
+
+/// Only lower-case hashes are the cache's own names.
+#[test]
+fn folders_of_others_are_left_alone() {
+    let place = Place::new();
+    place.open(&release_zip()).unwrap();
+    let other = place.cache_root().join("archives-v1").join("A".repeat(64));
+    fs::create_dir(&other).unwrap();
+    assert!(place.cache().verify().unwrap().iter().all(|checked| !checked.path.starts_with(&other)));
+    place.cache().gc(Duration::ZERO, false).unwrap();
+    assert!(other.exists());
+}
+
+const LONG_AGO: Duration = Duration::from_hours(24 * 100);
+
+fn age(path: &std::path::Path) {
+    let past = std::time::SystemTime::now() - LONG_AGO;
+    fs::File::open(path).unwrap().set_modified(past).unwrap();
+}
+
+/// What a link in the cache leads to is none of the cache's.
+#[cfg(unix)]
+#[test]
+fn nothing_behind_a_link_is_removed() {
+    let place = Place::new();
+    let release = place.cache().import(place.write("a.zip", &release_zip()), None).unwrap();
+    let (entry, other) = (release.root.parent().unwrap(), place.dir.path().join("other"));
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("mine"), "x").unwrap();
+    age(&other.join("mine"));
+    std::os::unix::fs::symlink(&other, entry.with_file_name("a".repeat(64))).unwrap();
+    for unused in [Duration::from_hours(24 * 30), Duration::ZERO] {
+        place.cache().gc(unused, false).unwrap();
+        assert!(other.join("mine").exists(), "{unused:?}");
+    }
+    assert_eq!(
+        support::tree(&place.cache_root().join("archives-v1")).len(),
+        0,
+        "the link itself is old by now"
+    );
+}
+
+const CHILD: &str = "RELEASE_ASSETS_TEST_CHILD";
+const ROOT: &str = "RELEASE_ASSETS_TEST_ROOT";
+
+/// Not a test of its own: checks or cleans the cache of the environment and says what came of it.
+#[test]
+fn child() {
+    let (Some(root), Some(what)) = (std::env::var_os(ROOT), std::env::var_os(CHILD)) else { return };
+    let cache = release_assets::Cache::new(root);
+    if what == "verify" {
+        for checked in cache.verify().unwrap() {
+            println!("checked {:?} {:?}", checked.path, checked.damage);
+        }
+    } else {
+        for dry in [true, false] {
+            let cleaned = cache.gc(Duration::ZERO, dry).unwrap();
+            println!("dry={dry} removed={} failed={:?}", cleaned.removed.len(), cleaned.failed);
+        }
+    }
+}
+
+/// Checks or cleans a cache as somebody whom permissions hold, which they do not hold the superuser.
+#[cfg(target_os = "linux")]
+fn as_nobody(place: &Place, what: &str) -> String {
+    use std::{os::unix::fs::MetadataExt, process::Command};
+
+    let program = place.dir.path().join("program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let mut command = Command::new(&program);
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        let owned = Command::new("chown").args(["-R", "65534:65534"]).arg(place.dir.path()).status().unwrap();
+        assert!(owned.success());
+        command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+    }
+    command.args(["--exact", "child", "--nocapture"]).env(CHILD, what).env(ROOT, place.cache_root());
+    String::from_utf8(command.output().unwrap().stdout).unwrap()
+}
+
+/// What cannot be removed stays whole where it is, and is listed.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_removed_stays() {
+    use std::os::unix::fs::PermissionsExt;
+
+    for (mode, while_dry) in [(0o555, "dry=true removed=1 failed=[]"), (0, "dry=true removed=0 failed=[(")] {
+        let place = Place::new();
+        let release = place.cache().import(place.write("a.zip", &release_zip()), None).unwrap();
+        let entry = release.root.parent().unwrap();
+        let before = support::contents(&place.cache_root());
+        let set = |mode| fs::set_permissions(entry, fs::Permissions::from_mode(mode)).unwrap();
+        set(mode);
+        let said = as_nobody(&place, "gc");
+        set(0o755);
+        assert!(said.contains(while_dry), "{mode:o}: {said}");
+        let listed = format!("dry=false removed=0 failed=[({entry:?}, \"Permission denied");
+        assert!(said.contains(&listed), "{mode:o}: {said}");
+        assert_eq!(support::contents(&place.cache_root()), before, "{mode:o}");
+        assert!(as_nobody(&place, "gc").contains("dry=false removed=1 failed=[]"), "{mode:o}");
+    }
+}
+
+/// What another process removes while it is read is not damaged: it is gone.
+#[test]
+fn what_vanishes_while_it_is_checked_is_left_out() {
+    let place = Place::new();
+    let release = place.cache().import(place.write("a.zip", &release_zip()), None).unwrap();
+    let entry = release.root.parent().unwrap().to_owned();
+    // The archive is hashed before its extractions are looked at.
+    for gone in [release.root.clone(), entry] {
+        let path = gone.clone();
+        let cache = place.cache().on_progress(move |phase, done, total| {
+            if phase == Phase::HashArchive && done == total {
+                let _ = fs::remove_dir_all(&path);
+            }
+            ControlFlow::Continue(())
+        });
+        let found = cache.verify().unwrap();
+        assert!(found.iter().all(|checked| checked.damage.is_empty()), "{found:?}");
+        assert!(!gone.exists());
+    }
+    // As somebody does who repairs an extraction in that moment.
+    let place = Place::new();
+    let release = place.cache().import(place.write("a.zip", &release_zip()), None).unwrap();
+    let metadata = release.root.join("bundle/metadata.json");
+    let right = fs::read(&metadata).unwrap();
+    fs::write(&metadata, "{}").unwrap();
+    let looks = AtomicUsize::new(0);
+    let cache = place.cache().on_progress(move |phase, done, total| {
+        if phase == Phase::HashArchive && done == total && looks.fetch_add(1, Ordering::Relaxed) == 1 {
+            fs::write(&metadata, &right).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let found = cache.verify().unwrap();
+    assert!(found.iter().all(|checked| checked.damage.is_empty()), "{found:?}");
+}
+
+/// A folder that cannot be listed is one of the things found, not the end of the search.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_cannot_be_listed_does_not_end_the_search() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let place = Place::new();
+    let other = place.cache().import(place.write("b.zip", &zip_of(&release_members()[2..])), None).unwrap();
+    let release = place.cache().import(place.write("a.zip", &release_zip()), None).unwrap();
+    let entry = release.root.parent().unwrap();
+    fs::set_permissions(entry, fs::Permissions::from_mode(0o000)).unwrap();
+    let said = as_nobody(&place, "verify");
+    fs::set_permissions(entry, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(said.contains(&format!("checked {entry:?} [Unreadable")), "{said}");
+    assert!(said.contains(&format!("checked {:?} []", other.root)), "{said}");
+}
+
+/// What is remembered is looked at, too.
+#[test]
+fn damaged_facts_are_noticed() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    place.cache().acquire(&wanted(), &hub.server.client().build().unwrap()).unwrap();
+    assert!(place.cache().verify().unwrap().iter().all(|checked| checked.damage.is_empty()));
+    let facts = place.cache_root().join("facts-v1");
+    let names = support::tree(&facts);
+    assert_eq!(names.len(), 4, "a branch, its commit, a manifest, an address: {names:?}");
+    for name in &names {
+        let bytes = fs::read(facts.join(name)).unwrap();
+        fs::write(facts.join(name), &bytes[..bytes.len() - 3]).unwrap();
+    }
+    let found = place.cache().verify().unwrap();
+    let damaged: Vec<_> = found.iter().filter(|checked| !checked.damage.is_empty()).collect();
+    assert_eq!(damaged.len(), 4);
+    for (checked, name) in damaged.iter().zip(&names) {
+        assert!(
+            matches!(checked.damage[..], [Damage::Fact { .. }]) && checked.path.ends_with(name),
+            "{checked:?}"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! W10 to W12: absent, hidden, refused, broken and unreachable are five things; a token goes to its own host alone (D10,
-//! D13).
+//! D13); a mirror can be named (D4).
+#![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod loopback;
@@ -11,7 +12,7 @@ use loopback::{
     hub::{ARCHIVE, COMMIT, Hub, wanted},
     server::{Reply, Request, Server, Then},
 };
-use release_assets::{Client, Error, HubRelease, NetworkFault};
+use release_assets::{Client, Error, HubRelease, NetworkFault, UrlRule};
 use support::{Place, release_zip};
 
 const MANIFEST: &str = "release_assets.json";
@@ -224,4 +225,36 @@ fn absurd_times_are_no_times() {
         .connect_timeout(Duration::MAX);
     let client = client.retries(2, Duration::MAX).build().unwrap();
     place.cache().acquire(&wanted(), &client).unwrap();
+}
+
+/// D4: where the hub has nothing any more, a mirror of it can be named; what it says is held to the same rules.
+#[test]
+fn a_mirror_is_asked_in_the_hubs_place() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let own = hub.server.url("").replace("https://", "");
+    hub.misbehave(move |request, reply| match request.path.as_str() {
+        ARCHIVE => reply,
+        _ if request.host == own => Reply::new(410, "moved"),
+        _ => reply,
+    });
+    let client = hub.server.client().build().unwrap();
+    let error = place.cache().acquire(&wanted(), &client).unwrap_err();
+    assert!(
+        matches!(error, Error::HubFault { fault: NetworkFault::Status { status: 410 }, .. }),
+        "{error:?}"
+    );
+    let mirror = hub.server.client().endpoint(hub.server.other_host("")).build().unwrap();
+    let release = place.cache().acquire(&wanted(), &mirror).unwrap();
+    assert_eq!(release.archive_sha256, hub.archive_sha256());
+}
+
+/// What is remembered has to stay small enough to be read again.
+#[test]
+fn absurdly_long_answers() {
+    let tag = serde_json::json!({"sha": COMMIT, "pipeline_tag": "x".repeat(100_000)});
+    let tag = error(at("/api/models", Reply::ok(tag.to_string())));
+    assert!(matches!(tag, Error::Hub { ref detail, .. } if detail.contains("100000 bytes")), "{tag:?}");
+    let url = loopback::hub::manifest(&format!("https://hub.example/{}.zip", "x".repeat(100_000)));
+    let url = error(at(MANIFEST, Reply::ok(url)));
+    assert!(matches!(url, Error::Url { rule: UrlRule::TooLong, .. }), "{}", url);
 }

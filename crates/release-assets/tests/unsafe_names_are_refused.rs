@@ -149,6 +149,12 @@ fn the_records_own_name() {
     for name in ["release_provenance.json", "./Release_Provenance.JSON"] {
         assert_eq!(refuse(name), Rule::ReservedForRecord);
     }
+    for name in ["release_provenance.json/x", "RELEASE_provenance.json\\a/b", "release_provenance.json/"] {
+        assert_eq!(refuse(name), Rule::ReservedForRecord, "nor a folder of its name");
+    }
+    // Elsewhere it is a name like any other.
+    let zip = raw_zip(&[Raw::graph(), Raw::new("a/release_provenance.json", b"{}")]);
+    assert!(Place::new().open(&zip).is_ok());
 }
 
 /// The message says which member of which archive broke which rule, on one line.

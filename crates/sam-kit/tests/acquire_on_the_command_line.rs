@@ -55,6 +55,11 @@ fn import_repair_verify_and_gc() {
     // Options may stand before the word, too.
     let (code, report, _) = run(&["--cache", cache.path().to_str().unwrap(), "verify"]);
     assert!(code == Some(0) && report.contains("2 checked") && report.contains("0 wrong"), "{report}");
+    // Those that it would ignore may not.
+    for ignored in [&["--offline"][..], &["--precision", "fp16"], &["owner/model"]] {
+        let (code, _, told) = run(&[ignored, &["verify"]].concat());
+        assert!(code == Some(2) && !told.contains("offline, and"), "{told}");
+    }
     std::fs::write(&metadata, "{}").unwrap();
     let (code, report, _) = acquire(cache.path(), &["verify"]);
     assert_eq!(code, Some(1), "{report}");
@@ -90,4 +95,21 @@ fn what_cannot_be_had_is_one_clear_line() {
     assert!(code == Some(2) && told.contains("no/such/folder"), "{told}");
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     refused(&["--import", text.to_str().unwrap()], "README.md");
+}
+
+/// Names in the cache forge no line of the report and command no terminal.
+#[cfg(unix)]
+#[test]
+fn names_on_the_disk_are_told_in_one_line() {
+    let cache = tempfile::tempdir().unwrap();
+    let (_, table, _) = acquire(cache.path(), &["--import", archive().to_str().unwrap()]);
+    let root = table.lines().find_map(|line| line.strip_prefix("folder   ")).unwrap().to_owned();
+    let odd = Path::new(&root).parent().unwrap().join("x\nright    all\u{1b}[31m\u{202e}");
+    std::fs::write(&odd, "").unwrap();
+    for arguments in [&["verify"][..], &["gc", "--unused-days", "0", "--dry-run"]] {
+        let (_, report, _) = acquire(cache.path(), arguments);
+        assert!(!report.contains(['\u{1b}', '\u{202e}']) && !report.contains("\nright    all"), "{report}");
+    }
+    let (code, report, _) = acquire(cache.path(), &["verify"]);
+    assert!(code == Some(1) && report.contains(r"x\nright    all\u{1b}[31m\u{202e}"), "{report}");
 }

@@ -7,7 +7,10 @@ use crate::{
     url_rule::{redact, redact_unread},
 };
 
-/// An absolute HTTPS address without credentials. Its `Display` leaves the query out: signed addresses carry
+/// Servers refuse longer ones, and what is remembered of an address has to stay small.
+const MAX_BYTES: usize = 8 << 10;
+
+/// An absolute HTTPS address without credentials and fragment. Its `Display` leaves the query out: signed addresses carry
 /// their secret there.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address(Url);
@@ -19,9 +22,13 @@ impl Address {
         Self::check(url)
     }
 
-    fn check(url: Url) -> Result<Self> {
+    fn check(mut url: Url) -> Result<Self> {
+        // No part of what is asked for: two addresses that differ in it alone are one.
+        url.set_fragment(None);
         let rule = if url.scheme() != "https" {
             UrlRule::NotHttps
+        } else if url.as_str().len() > MAX_BYTES {
+            UrlRule::TooLong
         } else if url.host_str().is_none_or(str::is_empty) {
             UrlRule::NoHost
         } else if !url.username().is_empty() || url.password().is_some() {
@@ -36,7 +43,6 @@ impl Address {
     pub(crate) fn below<'a>(&self, segments: impl IntoIterator<Item = &'a str>) -> Self {
         let mut url = self.0.clone();
         url.set_query(None);
-        url.set_fragment(None);
         // An https address always has a path.
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty();

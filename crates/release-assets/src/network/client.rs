@@ -7,8 +7,10 @@ use crate::{Error, Result};
 
 /// How to reach a hub and the hosts that archives lie on. Cheap to clone.
 ///
-/// What the builder does not set comes from the environment: `HF_ENDPOINT`, `HF_TOKEN` (or the file of a
-/// login), `HF_HUB_OFFLINE`, and `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY` for proxies.
+/// What the builder does not set comes from the environment, under the names of the hub's Python client:
+/// `HF_ENDPOINT`; `HF_TOKEN`, else the file of a login (`HF_TOKEN_PATH`, or `token` in `HF_HOME`), neither of which is used
+/// with `HF_HUB_DISABLE_IMPLICIT_TOKEN`; `HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`; and `ALL_PROXY`, `HTTPS_PROXY`,
+/// `HTTP_PROXY`, `NO_PROXY` for proxies.
 ///
 /// Only HTTPS is spoken, after redirects too. The token goes to the endpoint's scheme, host and port and
 /// nowhere else.
@@ -104,13 +106,13 @@ impl ClientBuilder {
     }
 
     /// The token for the endpoint; none means to send none, whatever the environment holds (default
-    /// `HF_TOKEN`, else the file of a login).
+    /// `HF_TOKEN`, else the file of a login; see [`Client`]).
     pub fn token(mut self, token: Option<String>) -> Self {
         self.token = Setting::Given(token);
         self
     }
 
-    /// Never to use the network (default `HF_HUB_OFFLINE`).
+    /// Never to use the network (default `HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE`).
     pub fn offline(mut self, offline: bool) -> Self {
         self.offline = Some(offline);
         self
@@ -164,17 +166,17 @@ impl ClientBuilder {
 
     /// Makes the client; nothing is sent yet.
     ///
-    /// Errors: [`Error::Url`] (an endpoint that is not plain HTTPS), [`Error::Setting`] (token, certificates
-    /// or proxy of no valid form).
+    /// Errors: [`Error::Url`] (an endpoint that is not plain HTTPS), [`Error::Setting`] (token, certificates,
+    /// proxy, or a variable of the environment, of no valid form).
     pub fn build(self) -> Result<Client> {
-        let endpoint = Address::parse(&self.endpoint.unwrap_or_else(environment::endpoint))?;
+        let endpoint = self.endpoint.map_or_else(environment::endpoint, |url| Address::parse(&url))?;
+        let offline = self.offline.map_or_else(environment::offline, Ok)?;
         let token = match self.token {
-            Setting::Environment => environment::token(),
+            // Without a network nothing is sent, so a bad token of the environment is nobody's concern.
+            _ if offline => None,
+            Setting::Environment => environment::token()?,
             Setting::Given(token) => token,
         };
-        let offline = self.offline.unwrap_or_else(environment::offline);
-        // Without a network nothing is sent, so a bad token of the environment is nobody's concern.
-        let token = token.filter(|_| !offline);
         // What is sent as a header must be one visible line; and what it is must not be shown.
         if token
             .as_ref()
@@ -189,13 +191,7 @@ impl ClientBuilder {
         };
         let proxy = match self.proxy {
             Setting::Environment if offline => None,
-            Setting::Environment => {
-                // One that cannot be understood is not left out: going straight is just what its owner does not want.
-                if let Some(name) = environment::proxies().find(|(_, text)| ureq::Proxy::new(text).is_err()) {
-                    return Err(setting("proxy", &format!("the address in {} cannot be understood", name.0)));
-                }
-                ureq::Proxy::try_from_env()
-            }
+            Setting::Environment => environment::proxy()?,
             Setting::Given(None) => None,
             Setting::Given(Some(text)) => Some(
                 ureq::Proxy::new(&text).map_err(|_| setting("proxy", "its address cannot be understood"))?,

@@ -66,6 +66,11 @@ pub(super) struct Until {
 }
 
 impl Until {
+    /// What it means to reach it.
+    pub(super) fn fault(self) -> NetworkFault {
+        NetworkFault::Deadline(self.after)
+    }
+
     pub(super) fn after(time: Duration) -> Self {
         Self { at: Instant::now() + time, after: time }
     }
@@ -135,7 +140,7 @@ impl Line {
             tick().map_err(Ended::Caller)?;
             let now = Instant::now();
             if now >= self.until.at {
-                return Err(NetworkFault::Deadline(self.until.after).into());
+                return Err(self.until.fault().into());
             }
             if now.duration_since(since) > quiet {
                 return Err(NetworkFault::Stalled(self.stall).into());
@@ -168,7 +173,7 @@ impl Line {
         match error {
             U::HostNotFound => NetworkFault::HostNotFound,
             U::Timeout(Timeout::Resolve | Timeout::Connect) => NetworkFault::Connect("timed out".to_owned()),
-            U::Timeout(Timeout::Global | Timeout::PerCall) => NetworkFault::Deadline(self.until.after),
+            U::Timeout(Timeout::Global | Timeout::PerCall) => self.until.fault(),
             U::Timeout(_) => NetworkFault::Stalled(self.stall),
             U::ConnectionFailed | U::ConnectProxyFailed(_) | U::InvalidProxyUrl => {
                 NetworkFault::Connect(error.to_string())

@@ -245,8 +245,11 @@ impl Client {
                 Ended::Network(fault) => fault.is_transient() || retry_after.is_some(),
             };
             let pause = retry_after.unwrap_or(back_off);
-            if !again || left == 0 || Instant::now() + pause >= until.at {
+            if !again || left == 0 {
                 return Err(ended);
+            }
+            if Instant::now() + pause >= until.at {
+                return Err(until.fault().into());
             }
             left -= 1;
             back_off = (back_off * 2).min(MAX_BACK_OFF);

@@ -4,11 +4,14 @@ use serde::Deserialize;
 
 use super::{Address, Client, exchange::Ended, fetch::Answer};
 use crate::{
-    Error, Manifest, NetworkFault, Result, hashing, manifest::MANIFEST_MAX_BYTES, progress::Progress,
+    Error, Manifest, NetworkFault, Result, manifest::MANIFEST_MAX_BYTES, pin::is_commit, progress::Progress,
 };
 
 /// The hub lists every file of a repository here.
 const INFO_MAX_BYTES: u64 = 32 << 20;
+
+/// Tags have some twenty; what is remembered of a revision has to stay small.
+const TAG_MAX_BYTES: usize = 256;
 
 /// What a revision is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,10 +50,15 @@ impl Client {
         let fail = |detail: String| Error::Hub { url: address.to_string(), detail };
         let info: Info = serde_json::from_slice(&answer.body).map_err(|e| fail(e.to_string()))?;
         if !is_commit(&info.sha) {
-            return Err(fail(format!("`{}` is no commit", info.sha.escape_debug())));
+            return Err(fail(format!("`{}` is no commit", info.sha)));
         }
         if let Some(asked) = revision.filter(|revision| is_commit(revision) && *revision != info.sha) {
             return Err(fail(format!("asked for commit {asked}, it answered with {}", info.sha)));
+        }
+        if let Some(bytes) =
+            info.pipeline_tag.as_ref().map(String::len).filter(|bytes| *bytes > TAG_MAX_BYTES)
+        {
+            return Err(fail(format!("its pipeline tag has {bytes} bytes, {TAG_MAX_BYTES} are allowed")));
         }
         Ok(RevisionInfo { commit: info.sha, pipeline_tag: info.pipeline_tag })
     }
@@ -63,7 +71,7 @@ impl Client {
         let address = self.settings().endpoint.below(segments);
         let answer = self.ask(&address, Document::Manifest, repository, Some(commit), progress)?;
         if let Some(other) = answer.commit.filter(|other| other != commit) {
-            let detail = format!("asked for commit {commit}, it answered with {}", other.escape_debug());
+            let detail = format!("asked for commit {commit}, it answered with {other}");
             return Err(Error::Hub { url: address.to_string(), detail });
         }
         Ok(answer.body)
@@ -108,9 +116,4 @@ impl Client {
             (status, _) => Err(Error::HubFault { url: url(), fault: NetworkFault::Status { status } }),
         }
     }
-}
-
-/// A full commit hash, which never means anything else later.
-pub(crate) fn is_commit(text: &str) -> bool {
-    hashing::is_hex(text, 40)
 }

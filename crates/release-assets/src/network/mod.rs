@@ -10,4 +10,4 @@ mod hub;
 pub use client::{Client, ClientBuilder};
 
 pub(crate) use address::Address;
-pub(crate) use hub::{RevisionInfo, is_commit};
+pub(crate) use hub::RevisionInfo;

@@ -47,6 +47,8 @@ pub(crate) enum Then {
     Stall(usize),
     /// After so many bytes the connection is cut.
     Cut(usize),
+    /// A byte comes each time, so that there is never silence.
+    Drip(Duration),
 }
 
 #[derive(Debug, Clone)]
@@ -273,6 +275,7 @@ fn answer<S: Read + Write>(stream: &mut S, reply: &Reply, stop: &AtomicBool) -> 
     let sent = match reply.then {
         Then::Complete => reply.body.len(),
         Then::Stall(bytes) | Then::Cut(bytes) => bytes.min(reply.body.len()),
+        Then::Drip(_) => 0,
     };
     for piece in reply.body[..sent].chunks(1 << 14) {
         if reply.chunked {
@@ -287,6 +290,13 @@ fn answer<S: Read + Write>(stream: &mut S, reply: &Reply, stop: &AtomicBool) -> 
         stream.write_all(b"0\r\n\r\n")?;
     }
     stream.flush()?;
+    if let Then::Drip(pause) = reply.then {
+        for byte in &reply.body {
+            stream.write_all(&[*byte])?;
+            stream.flush()?;
+            thread::sleep(pause);
+        }
+    }
     if matches!(reply.then, Then::Stall(_)) {
         let until = Instant::now() + Duration::from_secs(20);
         while Instant::now() < until && !stop.load(Ordering::Relaxed) {

@@ -2,9 +2,10 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::missing_panics_doc)]
 
 use std::{
-    fs,
+    env, fs,
     io::{Cursor, Write},
     path::{Path, PathBuf},
+    process::{Command, Stdio},
 };
 
 use release_assets::{ArchiveRule, Cache, Error, Limits, Release};
@@ -61,6 +62,50 @@ impl Place {
     }
 }
 
+/// This test program once more, as a process of its own that runs its `child` and nothing else.
+pub(crate) fn child() -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "child", "--nocapture"]).stdout(Stdio::null());
+    command
+}
+
+/// A small file system in memory, gone with its value. Only who may mount can have one.
+pub(crate) struct Disk {
+    folder: TempDir,
+}
+
+impl Disk {
+    pub(crate) fn new(kib: u32) -> Self {
+        let disk = Self { folder: tempfile::tempdir().unwrap() };
+        disk.mount(&format!("size={kib}k"));
+        disk
+    }
+
+    pub(crate) fn make_read_only(&self) {
+        self.mount("remount,ro");
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn cache(&self) -> Cache {
+        Cache::new(self.path().join("cache"))
+    }
+
+    fn mount(&self, options: &str) {
+        let mut mount = Command::new("mount");
+        let status = mount.args(["-t", "tmpfs", "-o", options, "none"]).arg(self.path()).status().unwrap();
+        assert!(status.success(), "this test has to be allowed to mount");
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.path()).status();
+    }
+}
+
 /// Paths below a folder, sorted: all files and links, and the folders that are empty.
 pub(crate) fn tree(root: &Path) -> Vec<String> {
     fn walk(root: &Path, folder: &Path, found: &mut Vec<String>) -> bool {
@@ -86,17 +131,27 @@ pub(crate) fn contents(root: &Path) -> Vec<(String, Vec<u8>)> {
     tree(root).into_iter().map(|path| (path.clone(), fs::read(root.join(path)).unwrap())).collect()
 }
 
+/// Random numbers, always the same for a seed other than 0: xorshift64.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// From 0 to below 1.
+    pub(crate) fn next(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
 /// Bytes that do not compress, always the same.
 pub(crate) fn noise(bytes: usize) -> Vec<u8> {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut next = || {
-        // xorshift64
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as u8
-    };
-    (0..bytes).map(|_| next()).collect()
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    (0..bytes).map(|_| random.bits() as u8).collect()
 }
 
 // ---- ordinary archives
