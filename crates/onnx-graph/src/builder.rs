@@ -242,6 +242,7 @@ fn attribute(name: &str, value: Attribute) -> AttributeProto {
     proto
 }
 
+/// The record of a value's type.
 pub(crate) fn value_info(name: &str, element_type: ElementType, shape: Shape) -> ValueInfoProto {
     let dim = |dim: Dim| tensor_shape_proto::Dimension {
         value: match dim {

@@ -16,6 +16,7 @@ mod functions;
 mod graphs;
 mod nodes;
 mod operators;
+mod sparse;
 mod tensors;
 
 pub use engines::EngineLimits;

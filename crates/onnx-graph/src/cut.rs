@@ -1,11 +1,9 @@
 use std::collections::HashSet;
 
-use buffa::MessageField;
-
 use crate::{
     Dependences, Error, Model, Result,
     model::{port_name, sparse_name, tensor_name},
-    proto::{GraphProto, ModelProto, ValueInfoProto},
+    proto::{GraphProto, ValueInfoProto},
     walk::needed_by,
 };
 
@@ -81,21 +79,7 @@ impl Model {
             metadata_props: graph.metadata_props.clone(),
             __buffa_unknown_fields: graph.__buffa_unknown_fields.clone(),
         };
-        let old = self.proto();
-        Ok(Self::from_proto(ModelProto {
-            ir_version: old.ir_version,
-            opset_import: old.opset_import.clone(),
-            producer_name: old.producer_name.clone(),
-            producer_version: old.producer_version.clone(),
-            domain: old.domain.clone(),
-            model_version: old.model_version,
-            doc_string: old.doc_string.clone(),
-            graph: MessageField::some(part),
-            metadata_props: old.metadata_props.clone(),
-            training_info: Vec::new(),
-            functions: old.functions.clone(),
-            __buffa_unknown_fields: old.__buffa_unknown_fields.clone(),
-        }))
+        Ok(self.with_graph(part))
     }
 
     /// The recorded type of a value; one without a record stays untyped (engines infer it for outputs).

@@ -1,6 +1,6 @@
 use std::{collections::HashSet, fs::File, io::Read, path::Path};
 
-use buffa::{DecodeOptions, Message, bytes::Bytes};
+use buffa::{DecodeOptions, Message, MessageField, bytes::Bytes};
 
 use crate::{
     ElementType, Error, Port, PrecisionClass, Result,
@@ -20,7 +20,8 @@ pub struct ReadLimits {
     /// at 100 levels of messages.
     pub max_nesting: usize,
     /// Bytes of memory for the decoded lists (nodes, tensors, names), beyond the file's own bytes, which weights in
-    /// the file keep sharing. Default 256 MiB, enough for about a million nodes.
+    /// the file keep sharing. Default 256 MiB, enough for about a million nodes. Below the limit they take at most
+    /// 1024 times the file's bytes: two for an empty attribute, the costliest message, are almost a KiB in memory.
     pub max_list_memory: usize,
 }
 
@@ -170,9 +171,27 @@ impl Model {
         Self { proto }
     }
 
-    /// The same model around another main graph.
+    /// The same model around another main graph, without training information, which speaks of the old one.
     pub(crate) fn with_graph(&self, graph: GraphProto) -> Self {
-        Self { proto: ModelProto { graph: buffa::MessageField::some(graph), ..self.proto.clone() } }
+        let old = &self.proto;
+        Self::from_proto(ModelProto {
+            ir_version: old.ir_version,
+            opset_import: old.opset_import.clone(),
+            producer_name: old.producer_name.clone(),
+            producer_version: old.producer_version.clone(),
+            domain: old.domain.clone(),
+            model_version: old.model_version,
+            doc_string: old.doc_string.clone(),
+            graph: MessageField::some(graph),
+            metadata_props: old.metadata_props.clone(),
+            training_info: Vec::new(),
+            functions: old.functions.clone(),
+            __buffa_unknown_fields: old.__buffa_unknown_fields.clone(),
+        })
+    }
+
+    pub(crate) fn into_proto(self) -> ModelProto {
+        self.proto
     }
 
     pub(crate) fn graph(&self) -> &GraphProto {

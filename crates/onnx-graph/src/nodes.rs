@@ -14,7 +14,7 @@ pub struct Node<'m> {
 }
 
 impl<'m> Node<'m> {
-    pub(crate) fn of(proto: &'m NodeProto) -> Self {
+    pub(crate) fn new(proto: &'m NodeProto) -> Self {
         Self { proto }
     }
 
@@ -140,7 +140,7 @@ impl Model {
 /// Depth is bounded by the decoder.
 fn collect<'m>(nodes: &'m [NodeProto], all: &mut Vec<Node<'m>>) {
     for proto in nodes {
-        all.push(Node::of(proto));
+        all.push(Node::new(proto));
         for graph in proto.attribute.iter().flat_map(sub_graphs) {
             collect(&graph.node, all);
         }

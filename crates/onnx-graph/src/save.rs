@@ -15,6 +15,7 @@ use crate::{
     weights::set_bytes,
 };
 
+mod compare;
 mod publish;
 mod sidecar;
 

@@ -83,7 +83,9 @@ impl<'m> Dependences<'m> {
     pub fn values_from(&self, value: &str) -> Result<BTreeSet<&'m str>> {
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (node, needs) in self.needs.iter().enumerate() {
-            needs.iter().for_each(|need| readers.entry(need).or_default().push(node));
+            for need in needs {
+                readers.entry(need).or_default().push(node);
+            }
         }
         let mut found = BTreeSet::new();
         let mut waiting = vec![self.known(value)?];
@@ -204,14 +206,18 @@ pub(crate) fn needed_by(node: &NodeProto) -> BTreeSet<&str> {
 }
 
 /// Values that a sub-graph uses but does not define. Depth is bounded by the decoder's own limit.
-fn captured_by(graph: &GraphProto) -> BTreeSet<&str> {
+pub(crate) fn captured_by(graph: &GraphProto) -> BTreeSet<&str> {
     let mut used: BTreeSet<&str> = graph.node.iter().flat_map(needed_by).collect();
     used.extend(graph.output.iter().map(port_name));
-    for name in graph.input.iter().map(port_name).chain(initializer_names(graph)) {
+    for name in defined_by(graph) {
         used.remove(name);
     }
-    for name in graph.node.iter().flat_map(|n| &n.output) {
-        used.remove(name.as_str());
-    }
     used
+}
+
+/// Values that a graph is given or makes: its inputs, initializers and what its nodes give.
+pub(crate) fn defined_by(graph: &GraphProto) -> impl Iterator<Item = &str> {
+    let given = graph.input.iter().map(port_name).chain(initializer_names(graph));
+    let made = graph.node.iter().flat_map(|n| &n.output).map(String::as_str);
+    given.chain(made).filter(|name| !name.is_empty())
 }

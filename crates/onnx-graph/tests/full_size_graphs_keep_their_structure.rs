@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use onnx_graph::{Dependences, Model, external_data};
+use onnx_graph::{Dependences, Model, Rule, Severity, Weights, external_data};
 
 fn structure(name: &str) -> Model {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/structures");
@@ -77,6 +77,9 @@ fn operators_are_counted() {
     }
 }
 
+/// Outputs, each with the inputs that it depends on.
+type Expected<'a> = &'a [(&'a str, &'a [&'a str])];
+
 #[test]
 fn outputs_depend_on_what_they_should() {
     const IMAGE: &[&str] = &["image"];
@@ -92,7 +95,7 @@ fn outputs_depend_on_what_they_should() {
     // The scores come from tokens alone: what is upscaled for the masks does not reach them.
     let decoder = [("masks", ALL), ("scores", &ALL[2..])];
     let published = [&encoder[..], &[("pix_feat", IMAGE)]].concat();
-    let graphs: [(&str, &[(&str, &[&str])]); 5] = [
+    let graphs: [(&str, Expected<'_>); 5] = [
         ("published-encoder", &published),
         ("plain-encoder", &encoder),
         ("edgetam-encoder", &encoder),
@@ -132,5 +135,17 @@ fn weights_are_declared_and_absent() {
         // SAM 2.1 tiny has 33.5 million parameters in its encoder, its decoder 4 to 5; EdgeTAM's encoder has 4.8.
         let expected = if name.ends_with("decoder") || name.starts_with("edge") { 4..=5 } else { 33..=33 };
         assert!(expected.contains(&millions), "{name}: {millions}");
+    }
+}
+
+#[test]
+fn nothing_is_wrong_with_them() {
+    for (name, _, _) in HISTOGRAMS {
+        let findings = structure(name).check(name.as_ref(), &Weights::inline());
+        let grave: Vec<_> =
+            findings.iter().filter(|f| f.severity > Severity::Note).map(ToString::to_string).collect();
+        assert!(grave.is_empty(), "{grave:#?}");
+        // Its weights are not there, and that is said.
+        assert!(findings.iter().any(|f| f.rule == Rule::NotRead), "{name}");
     }
 }

@@ -127,8 +127,8 @@ fn small_tensors_stay_and_large_ones_are_aligned() {
 #[test]
 fn what_onnx_runtime_needs_inside_stays_inside() {
     let model = GraphBuilder::new("test")
-        .weight("shape", Weight::int64([4096], &[1; 4096]))
-        .weight("long", Weight::int64([4097], &[1; 4097]))
+        .weight("shape", Weight::int64([4096], &vec![1; 4096]))
+        .weight("long", Weight::int64([4097], &vec![1; 4097]))
         .weight("rows", Weight::int64([2, 4], &[1; 8]))
         .weight("scales", Weight::float32([64], &[1.0; 64]))
         .weight("bias", Weight::float32([65], &[1.0; 65]))
@@ -153,7 +153,7 @@ fn what_onnx_runtime_needs_inside_stays_inside() {
 
 /// Every place that can hold a tensor, as a path of fields to it.
 fn places() -> Vec<(&'static str, Vec<u64>)> {
-    let attribute = vec![MODEL_GRAPH, GRAPH_NODE, NODE_ATTRIBUTE];
+    let attribute = [MODEL_GRAPH, GRAPH_NODE, NODE_ATTRIBUTE];
     let in_attribute = |fields: &[u64]| [&attribute[..], fields].concat();
     vec![
         ("initializer", vec![MODEL_GRAPH, GRAPH_INITIALIZER]),
@@ -225,6 +225,23 @@ fn a_shared_range_is_shared_still_and_equal_tensors_are_not() {
     assert_eq!(saved.sidecars[0].bytes, 2048);
 }
 
+/// X2: a location written on Windows.
+#[test]
+fn a_location_with_backslashes_is_followed_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "sub/w.data", [7; 1024]);
+    let entries = [("location", "sub\\w.data"), ("offset", "0"), ("length", "1024")];
+    let model = GraphBuilder::new("test").weight("w", Weight::external(Float32, [16, 16], &entries)).build();
+    let weights = Weights::in_folder(folder.path());
+    let save = |name, options| model.save(folder.path().join(name), &weights, &options).unwrap();
+    let kept = save("kept.onnx", SaveOptions::keep());
+    assert_eq!(Model::read(kept.model.path).unwrap(), model);
+    assert_eq!(kept.sidecars[0].path, folder.path().join("sub/w.data"));
+    let written = save("new.onnx", SaveOptions::sidecar(Sidecar::new()));
+    assert_eq!(fs::read(&written.sidecars[0].path).unwrap(), [7; 1024]);
+    assert_eq!(locations(&Model::read(written.model.path).unwrap()), ["new.onnx.data".to_owned()].into());
+}
+
 #[test]
 fn typed_fields_move_out_as_little_endian_bytes() {
     let values: Vec<i64> = (0..8192).map(|i| i - 4000).collect();
@@ -277,7 +294,7 @@ fn full_size_models_in_three_ways() {
             fs::create_dir_all(to.join(way)).unwrap();
             let target = to.join(way).join(path.file_name().unwrap());
             let saved = model.save(target, &weights, &options).unwrap();
-            println!("{}: {} bytes and {:?}", saved.model.path.display(), saved.model.bytes, saved.sidecars);
+            assert_eq!(saved.sidecars.is_empty(), way == "inline");
         }
     }
 }

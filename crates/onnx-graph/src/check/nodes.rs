@@ -157,12 +157,14 @@ impl<'m> Checker<'m> {
 
     fn element_types(&mut self, node: &NodeProto, operator: &Operator, inputs: &Known, at: At<'_>) -> Known {
         let mut bound: HashMap<&str, ElementType> = HashMap::new();
+        let mut sound = true;
         for (index, (name, found)) in node.input.iter().zip(inputs).enumerate() {
             let (Some(found), Some(parameter)) = (*found, parameter_at(&operator.inputs, index)) else {
                 continue;
             };
             let at = at.value(name);
             if !parameter.types.has(found) && !parameter.types.takes_others() {
+                sound = false;
                 self.findings.error(Rule::ElementType, at, || {
                     format!("the operator takes no {found} as `{}`", parameter.name)
                 });
@@ -172,6 +174,7 @@ impl<'m> Checker<'m> {
             if let Some(variable) = parameter.variable.filter(|_| alike) {
                 let first = *bound.entry(variable).or_insert(found);
                 if first != found {
+                    sound = false;
                     self.findings.error(Rule::ElementType, at, || {
                         format!(
                             "`{}` is {found} where another input of one type with it is {first}",
@@ -180,6 +183,10 @@ impl<'m> Checker<'m> {
                     });
                 }
             }
+        }
+        // One fault is enough: nothing follows from it.
+        if !sound {
+            return vec![None; node.output.len()];
         }
         let said = match said_by_attributes(node) {
             Said::Nothing => None,

@@ -2,13 +2,13 @@
 
 use super::{
     Checker, ExternalDataRule,
-    finding::{At, Rule},
+    finding::{At, Rule, short},
 };
 use crate::{
     ElementType,
     external_data::{self, EXTERNAL},
     model::tensor_name,
-    proto::{AttributeProto, GraphProto, SparseTensorProto, TensorProto},
+    proto::{AttributeProto, GraphProto, TensorProto},
 };
 
 /// Bytes from which on two initializers with the same values are worth a note.
@@ -23,7 +23,7 @@ impl<'m> Checker<'m> {
             let Some(digest) = self.tensor(tensor, at.value(name)) else { continue };
             let key = (tensor.data_type.unwrap_or_default(), tensor.dims.as_slice(), digest);
             if let Some(first) = self.stored.get(&key) {
-                let first = super::finding::short(first);
+                let first = short(first);
                 self.findings
                     .note(Rule::Duplicate, at.value(name), || format!("it holds the same as `{first}`"));
             } else if external_data::byte_length(tensor).is_ok_and(|length| length >= DUPLICATE_FROM) {
@@ -49,7 +49,7 @@ impl<'m> Checker<'m> {
     }
 
     /// Checks one tensor. Gives a digest of its values if they could be read.
-    fn tensor(&mut self, tensor: &'m TensorProto, at: At<'_>) -> Option<[u64; 2]> {
+    pub(super) fn tensor(&mut self, tensor: &'m TensorProto, at: At<'_>) -> Option<[u64; 2]> {
         let element = ElementType::from_onnx(tensor.data_type.unwrap_or_default());
         match element {
             ElementType::Undefined => {
@@ -73,7 +73,7 @@ impl<'m> Checker<'m> {
             return self.external(tensor, at);
         }
         if let Err(reason) = values_in_the_model(tensor, element) {
-            self.findings.error(Rule::Tensor, at, || reason);
+            self.findings.error(Rule::Tensor, at, || short(&reason));
             return None;
         }
         if element == ElementType::String { None } else { self.values(tensor, element, at) }
@@ -83,11 +83,11 @@ impl<'m> Checker<'m> {
         let entry = match external_data::read_entry(tensor, self.graph) {
             Ok(entry) => entry,
             Err(crate::Error::ExternalData { rule, .. }) => {
-                self.findings.error(Rule::ExternalData, at, || rule.to_string());
+                self.findings.error(Rule::ExternalData, at, || short(&rule.to_string()));
                 return None;
             }
             Err(other) => {
-                self.findings.error(Rule::ExternalData, at, || other.to_string());
+                self.findings.error(Rule::ExternalData, at, || short(&other.to_string()));
                 return None;
             }
         };
@@ -104,7 +104,7 @@ impl<'m> Checker<'m> {
             }
         };
         if let Err(rule) = found {
-            let location = super::finding::short(&entry.location);
+            let location = short(&entry.location);
             self.findings.error(Rule::ExternalData, at, || format!("sidecar `{location}`: {rule}"));
             return None;
         }
@@ -121,7 +121,7 @@ impl<'m> Checker<'m> {
             count_non_finite(element, piece, &mut nan, &mut infinite);
         });
         if let Err(error) = read {
-            self.findings.error(Rule::Tensor, at, || error.to_string());
+            self.findings.error(Rule::Tensor, at, || short(&error.to_string()));
             return None;
         }
         if nan > 0 {
@@ -132,80 +132,6 @@ impl<'m> Checker<'m> {
             self.findings.note(Rule::NonFinite, at, || format!("{infinite} values are infinite"));
         }
         Some(digest)
-    }
-
-    /// A sparse tensor: values in a list, and for each its place, in ascending order.
-    fn sparse(&mut self, sparse: &'m SparseTensorProto, at: At<'_>) {
-        let [values, indices] = [&sparse.values, &sparse.indices].map(buffa::MessageField::as_option);
-        let Some(values) = values else {
-            self.findings.error(Rule::Sparse, at, || "the sparse tensor has no values".to_owned());
-            return;
-        };
-        let sound = self.tensor(values, at).is_some();
-        let mut error = |message: &str| self.findings.error(Rule::Sparse, at, || message.to_owned());
-        let [count] = values.dims[..] else {
-            return error("the values are no list");
-        };
-        let mut total = 1_i64;
-        for &dim in &sparse.dims {
-            match total.checked_mul(dim).filter(|_| dim > 0) {
-                Some(product) => total = product,
-                None => return error("the dims are no tensor size"),
-            }
-        }
-        if sparse.dims.is_empty() {
-            return error("the sparse tensor has no dims");
-        }
-        let Some(indices) = indices else {
-            if count > 0 {
-                error("the sparse tensor has values and no indices");
-            }
-            return;
-        };
-        if ElementType::from_onnx(indices.data_type.unwrap_or_default()) != ElementType::Int64 {
-            return error("the indices are not int64");
-        }
-        let dims = match indices.dims[..] {
-            [n] if n == count => vec![total],
-            [n, rank] if n == count && usize::try_from(rank) == Ok(sparse.dims.len()) => sparse.dims.clone(),
-            _ => return error("the indices have other dims than the values and the tensor ask for"),
-        };
-        if !sound || self.tensor(indices, at).is_none() {
-            return;
-        }
-        let mut places = Places { dims, place: Vec::new(), last: None, fault: None };
-        let read = self.weights.stream(indices, &mut |piece| {
-            piece.as_chunks::<8>().0.iter().for_each(|index| places.next(i64::from_le_bytes(*index)));
-        });
-        // What cannot be read has been said.
-        if let (Ok(()), Some(fault)) = (read, places.fault) {
-            self.findings.error(Rule::Sparse, at, || fault.to_owned());
-        }
-    }
-}
-
-/// Follows the places of a sparse tensor's values, coordinate by coordinate.
-struct Places {
-    dims: Vec<i64>,
-    place: Vec<i64>,
-    last: Option<Vec<i64>>,
-    fault: Option<&'static str>,
-}
-
-impl Places {
-    fn next(&mut self, index: i64) {
-        let dim = self.dims.get(self.place.len()).copied().unwrap_or_default();
-        if index < 0 || index >= dim {
-            self.fault = Some("an index is out of range");
-        }
-        self.place.push(index);
-        if self.place.len() == self.dims.len() {
-            let place = std::mem::take(&mut self.place);
-            if self.last.as_ref().is_some_and(|last| *last >= place) {
-                self.fault.get_or_insert("the indices are not in ascending order");
-            }
-            self.last = Some(place);
-        }
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn operators(model: &Model) -> (NodeCounts, Vec<OperatorCount>) {
     let mut all = NodeCounts::default();
     let mut by_operator: BTreeMap<(&str, &str), NodeCounts> = BTreeMap::new();
     let mut count = |node, place| {
-        let node = Node::of(node);
+        let node = Node::new(node);
         for counts in [&mut all, by_operator.entry((node.domain(), node.op_type())).or_default()] {
             match place {
                 Place::Main => counts.main += 1,

@@ -58,7 +58,7 @@ impl Attention {
             && (k.batch, v.batch, v.tokens) == (q.batch, q.batch, k.tokens)
             && queries.outs == keys.outs
             && [&queries, &keys, &values].iter().all(|layer| heads > 0 && layer.outs % heads == 0);
-        Ok(sizes_fit.then(|| Self {
+        Ok(sizes_fit.then_some(Self {
             batch: q.batch,
             heads,
             query_count: q.tokens,

@@ -24,15 +24,10 @@ fn fold(editor: &mut Editor<'_>, id: NodeId) -> Result<bool> {
         return Ok(false);
     }
     let (node, output) = (node.clone(), output.clone());
-    if node.op_type.as_deref() == Some("Shape") {
-        // The one thing that is known of a value without its elements.
-        let sizes = node.input.first().and_then(|input| editor.types.sizes(input));
-        let plain = node.attribute.is_empty();
-        let Some(sizes) = sizes.filter(|_| plain) else { return Ok(false) };
-        let sizes: Option<Vec<i64>> = sizes.into_iter().map(|size| i64::try_from(size).ok()).collect();
-        let Some(sizes) = sizes else { return Ok(false) };
-        let value = Value::int64s(vec![sizes.len()], sizes);
-        return Ok(put(editor, id, &output, &value));
+    // Shapes are known of values that are not.
+    if let Some(value) = known_integers(editor, &output) {
+        put(editor, id, &output, &value);
+        return Ok(true);
     }
     if !node.input.iter().all(|input| input.is_empty() || editor.constant(input).is_some()) {
         return Ok(false);
@@ -57,13 +52,28 @@ fn fold(editor: &mut Editor<'_>, id: NodeId) -> Result<bool> {
     }
     let largest = inputs.iter().flatten().map(Value::len).max().unwrap_or_default().max(SMALL);
     match evaluate(&node, &inputs, editor.opset, largest) {
-        Some(value) => Ok(put(editor, id, &output, &value)),
+        Some(value) => {
+            put(editor, id, &output, &value);
+            Ok(true)
+        }
         None => Ok(false),
     }
 }
 
-fn put(editor: &mut Editor<'_>, id: NodeId, output: &str, value: &Value) -> bool {
+/// Integers that follow from the sizes in the graph.
+fn known_integers(editor: &Editor<'_>, value: &str) -> Option<Value> {
+    let elements = editor.types.integers(value)?.to_vec();
+    let dims: Vec<usize> = editor
+        .types
+        .sizes(value)?
+        .into_iter()
+        .map(|size| usize::try_from(size).ok())
+        .collect::<Option<_>>()?;
+    let fits = dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim)) == Some(elements.len());
+    (fits && editor.types.element(value) == ElementType::Int64).then(|| Value::int64s(dims, elements))
+}
+
+fn put(editor: &mut Editor<'_>, id: NodeId, output: &str, value: &Value) {
     editor.remove(id);
     editor.add_tensor(inline_tensor(output, value.element(), &value.dims_i64(), value.to_bytes()));
-    true
 }

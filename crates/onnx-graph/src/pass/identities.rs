@@ -29,7 +29,7 @@ fn does_nothing(editor: &Editor<'_>, id: NodeId) -> Result<Option<(String, Strin
         "Identity" => Some(first),
         "Dropout" if !may_train(editor, node) => Some(first),
         "Cast" => {
-            let found = editor.types.get(first).map_or(ElementType::Undefined, |t| t.element_type);
+            let found = editor.types.element(first);
             let to = int(node, "to").and_then(|to| i32::try_from(to).ok()).map(ElementType::from_onnx);
             (found != ElementType::Undefined && to == Some(found)).then_some(first)
         }

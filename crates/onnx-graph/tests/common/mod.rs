@@ -134,3 +134,11 @@ pub(crate) fn base64(text: &str) -> Vec<u8> {
     });
     bytes.collect()
 }
+
+/// The same model with its weights inside.
+pub(crate) fn inlined(model: &onnx_graph::Model, weights: &onnx_graph::Weights) -> onnx_graph::Model {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inline.onnx");
+    model.save(&path, weights, &onnx_graph::SaveOptions::inline()).unwrap();
+    onnx_graph::Model::read(path).unwrap()
+}
