@@ -118,14 +118,6 @@ pub(crate) fn fixture_graphs() -> Vec<PathBuf> {
     ["TinySamEncoder.onnx", "TinySamDecoder.onnx"].map(|name| folder.join(name)).to_vec()
 }
 
-/// The same model with its weights inside.
-pub(crate) fn inlined(model: &onnx_graph::Model, weights: &onnx_graph::Weights) -> onnx_graph::Model {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("inline.onnx");
-    model.save(&path, weights, &onnx_graph::SaveOptions::inline()).unwrap();
-    onnx_graph::Model::read(path).unwrap()
-}
-
 /// Decodes base64, for models written down in JSON.
 pub(crate) fn base64(text: &str) -> Vec<u8> {
     let digit = |c: u8| match c {
@@ -141,4 +133,12 @@ pub(crate) fn base64(text: &str) -> Vec<u8> {
         bits.to_be_bytes()[1..four.len()].to_vec()
     });
     bytes.collect()
+}
+
+/// The same model with its weights inside.
+pub(crate) fn inlined(model: &onnx_graph::Model, weights: &onnx_graph::Weights) -> onnx_graph::Model {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inline.onnx");
+    model.save(&path, weights, &onnx_graph::SaveOptions::inline()).unwrap();
+    onnx_graph::Model::read(path).unwrap()
 }
