@@ -154,6 +154,24 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A rewrite must know the type of a value, and the model neither records it nor lets it be inferred.
+    #[error("the type of `{value}` is not known, and the node `{node}` ({op_type}) is rewritten by it")]
+    UntypedValue {
+        /// The value.
+        value: String,
+        /// The node that reads or gives it; its own name, often empty.
+        node: String,
+        /// The node's operator.
+        op_type: String,
+    },
+    /// The model imports a version of the standard operators that a rewrite cannot be written in, or none.
+    #[error("the standard operators of version {needed} or newer are needed, the model imports {found}")]
+    Opset {
+        /// The oldest version that will do.
+        needed: i64,
+        /// The version imported; 0 where there is none.
+        found: i64,
+    },
     /// The model could not be encoded.
     #[error("cannot encode the model: {reason}")]
     Encode {

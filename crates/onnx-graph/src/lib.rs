@@ -8,6 +8,7 @@ mod cut;
 mod describe;
 mod element_type;
 mod error;
+mod fp16;
 mod model;
 mod nodes;
 mod pass;
@@ -31,6 +32,7 @@ pub use describe::{
 };
 pub use element_type::{ElementType, PrecisionClass};
 pub use error::{Error, ExternalDataRule, Result};
+pub use fp16::{Fp16Options, Fp16Report, KeptReason, KeptTensor};
 pub use model::{Model, OpsetImport, ReadLimits};
 pub use nodes::Node;
 pub use pass::{Pass, PassReport, PassSet, Rewritten};

@@ -204,14 +204,18 @@ pub(crate) fn needed_by(node: &NodeProto) -> BTreeSet<&str> {
 }
 
 /// Values that a sub-graph uses but does not define. Depth is bounded by the decoder's own limit.
-fn captured_by(graph: &GraphProto) -> BTreeSet<&str> {
+pub(crate) fn captured_by(graph: &GraphProto) -> BTreeSet<&str> {
     let mut used: BTreeSet<&str> = graph.node.iter().flat_map(needed_by).collect();
     used.extend(graph.output.iter().map(port_name));
-    for name in graph.input.iter().map(port_name).chain(initializer_names(graph)) {
+    for name in defined_by(graph) {
         used.remove(name);
     }
-    for name in graph.node.iter().flat_map(|n| &n.output) {
-        used.remove(name.as_str());
-    }
     used
+}
+
+/// Values that a graph is given or makes: its inputs, initializers and what its nodes give.
+pub(crate) fn defined_by(graph: &GraphProto) -> impl Iterator<Item = &str> {
+    let given = graph.input.iter().map(port_name).chain(initializer_names(graph));
+    let made = graph.node.iter().flat_map(|n| &n.output).map(String::as_str);
+    given.chain(made).filter(|name| !name.is_empty())
 }
