@@ -71,7 +71,7 @@ fn nodes_stand_behind_what_they_need() {
 /// loaded by ONNX Runtime 1.32 and passed by ONNX's checker.
 #[test]
 fn models_that_the_converter_breaks() {
-    let expected: [(&str, bool, &[&str]); 15] = [
+    let expected: [(&str, bool, &[&str]); 17] = [
         // Scalar attributes are half precision's too.
         ("scalar_constants", true, &["Constant k:  -> k value=FLOAT16[] 5980a792ab44dad0"]),
         ("scalar_constants", false, &["Constant l:  -> l value=FLOAT16[4] 155f9b845892564d"]),
@@ -114,6 +114,9 @@ fn models_that_the_converter_breaks() {
         // No half precision before opset 19.
         ("quantized", true, &["QuantizeLinear a: graph_input_cast_0_cast_to_fp32,s,z -> q"]),
         ("quantized", false, &["DequantizeLinear b: q,s,z -> y_cast_to_fp16"]),
+        // The record of a weight that stays is left as it is: no `Cast` from float32 to float32.
+        ("resize_recorded", true, &["Resize r: graph_input_cast_0,,s -> graph_output_cast_0 mode=nearest"]),
+        ("resize_recorded", false, &["Resize r: x,,s -> y mode=nearest"]),
         // A port that no node gives keeps its type where ports do.
         (
             "weight_given_out",

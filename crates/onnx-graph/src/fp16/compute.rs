@@ -176,6 +176,13 @@ impl<'m> Converter<'m> {
             }
         }
         let Some(frame) = self.frames.pop() else { return Ok(graph.clone()) };
+        // ONNX Runtime's converter changes the record of a weight that stays as well, and reads it through a `Cast` for that.
+        let recorded = |info: &ValueInfoProto| {
+            let name = port_name(info);
+            let stays = frame.homes.get(name).is_some_and(|home| home.stays(name));
+            if stays { info.clone() } else { retyped(info) }
+        };
+        let value_info = graph.value_info.iter().map(recorded).chain(frame.values).collect();
         Ok(GraphProto {
             node: frame.nodes,
             name: graph.name.clone(),
@@ -183,7 +190,7 @@ impl<'m> Converter<'m> {
             doc_string: graph.doc_string.clone(),
             input: graph.input.iter().map(retyped).collect(),
             output,
-            value_info: graph.value_info.iter().map(retyped).chain(frame.values).collect(),
+            value_info,
             quantization_annotation: graph.quantization_annotation.clone(),
             sparse_initializer: graph.sparse_initializer.clone(),
             metadata_props: graph.metadata_props.clone(),

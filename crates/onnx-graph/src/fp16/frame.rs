@@ -26,6 +26,11 @@ impl Home {
     pub(super) fn single(name: impl Into<String>) -> Self {
         Self { half: None, single: Some(name.into()) }
     }
+
+    /// Whether the value itself stays in single precision; a `Cast` may give it in half as well.
+    pub(super) fn stays(&self, value: &str) -> bool {
+        self.single.as_deref() == Some(value)
+    }
 }
 
 pub(super) struct Frame<'m> {
