@@ -14,6 +14,8 @@ use std::{collections::BTreeSet, fmt};
 
 use buffa::MessageField;
 
+pub(crate) use storage::stored_count;
+
 use crate::{
     ElementType, Error, Model, Result, Weights, external_data,
     proto::{GraphProto, ModelProto},
@@ -180,7 +182,7 @@ impl Model {
         }
         let (model, mut report) = match options.form {
             Form::Storage => storage::store(self, weights, options)?,
-            Form::Compute if storage::is_stored(self) => {
+            Form::Compute if self.graphs().into_iter().any(|graph| stored_count(graph) > 0) => {
                 compute::convert(&self.widened(weights)?, weights, options)?
             }
             Form::Compute => compute::convert(self, weights, options)?,
