@@ -3,9 +3,9 @@
 mod attributes;
 mod compute;
 mod convert;
+mod fence;
 mod frame;
 mod names;
-mod order;
 mod rules;
 mod storage;
 mod survey;
@@ -13,6 +13,7 @@ mod survey;
 use std::{collections::BTreeSet, fmt};
 
 use buffa::MessageField;
+use serde::Serialize;
 
 pub(crate) use storage::stored_count;
 
@@ -96,7 +97,7 @@ impl Fp16Options {
 }
 
 /// What [`Model::to_fp16`] did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Fp16Report {
     /// True where the model was in half precision before, and is given back as it was.
@@ -122,7 +123,7 @@ pub struct Fp16Report {
 }
 
 /// An initializer that stays in float32.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct KeptTensor {
     /// Its name.
@@ -132,7 +133,8 @@ pub struct KeptTensor {
 }
 
 /// Why an initializer stays in float32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum KeptReason {
     /// Nobody reads it in half precision.
@@ -199,25 +201,6 @@ impl Model {
         Ok((model, report))
     }
 
-    /// The same model with main graph `graph`, and without training information.
-    fn with_graph(&self, graph: GraphProto) -> ModelProto {
-        let old = self.proto();
-        ModelProto {
-            ir_version: old.ir_version,
-            opset_import: old.opset_import.clone(),
-            producer_name: old.producer_name.clone(),
-            producer_version: old.producer_version.clone(),
-            domain: old.domain.clone(),
-            model_version: old.model_version,
-            doc_string: old.doc_string.clone(),
-            graph: MessageField::some(graph),
-            metadata_props: old.metadata_props.clone(),
-            training_info: Vec::new(),
-            functions: old.functions.clone(),
-            __buffa_unknown_fields: old.__buffa_unknown_fields.clone(),
-        }
-    }
-
     /// Bytes of all tensors by their dims and types; strings count for nothing.
     fn tensor_bytes(&self) -> Result<u64> {
         let mut total = 0_u64;
@@ -249,4 +232,10 @@ fn inlined(mut model: ModelProto, weights: &Weights) -> Result<Model> {
         Ok(())
     })?;
     Ok(Model::from_proto(model))
+}
+
+/// The same model around another main graph, and without training information.
+fn around(model: &Model, graph: GraphProto) -> ModelProto {
+    let graph = MessageField::some(graph);
+    ModelProto { graph, training_info: Vec::new(), ..model.proto().clone() }
 }

@@ -54,7 +54,7 @@ const NAMES_ITS_TYPE: &[(&str, &str, bool)] = &[
 /// True for the operators that know float32 and no float16, by the type constraints of the ONNX operator specification up
 /// to opset 28.
 pub(super) fn knows_no_half(node: &NodeProto, opset: i64) -> bool {
-    let read = Node::new(node);
+    let read = Node::of(node);
     match (read.domain(), read.op_type()) {
         ("", "Celu") => opset < 28,
         ("", "CumSum") => opset < 14,

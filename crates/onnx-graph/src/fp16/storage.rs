@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Fp16Options, Fp16Report, KeptReason, KeptTensor,
+    Fp16Options, Fp16Report, KeptReason, KeptTensor, around,
     compute::cast_node,
     convert::{self, element_type},
     inlined,
@@ -26,7 +26,7 @@ pub(super) fn store(
     let mut graph = model.graph().clone();
     let mut report = Fp16Report::default();
     store_in(&mut graph, weights, options, &mut Names::of(model), &mut report)?;
-    Ok((model.with_graph(graph), report))
+    Ok((around(model, graph), report))
 }
 
 /// Depth is bounded by the decoder.
@@ -164,7 +164,7 @@ impl<'g> Stored<'g> {
 }
 
 fn is_cast_of(node: &NodeProto, weights: &HashSet<&str>) -> bool {
-    let read = Node::new(node);
+    let read = Node::of(node);
     let to_float = read.int("to") == Some(i64::from(ElementType::Float32.to_onnx()));
     read.domain().is_empty()
         && read.op_type() == "Cast"
