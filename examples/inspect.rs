@@ -246,9 +246,9 @@ fn operators(out: &mut String, d: &Description) {
     let rows = named.len().div_ceil(columns);
     for row in 0..rows {
         let cells = named.iter().skip(row).step_by(rows.max(1));
-        let line: String =
+        let cells: Vec<String> =
             cells.map(|(count, name)| format!("{count:>6}  {name:w$} ", w = width - 9)).collect();
-        let _ = writeln!(out, "{}", line.trim_end());
+        let _ = writeln!(out, "{}", cells.concat().trim_end());
     }
 }
 
@@ -319,13 +319,11 @@ fn metric(number: u64, none: &str) -> String {
     while value >= 999.5 && step + 1 < prefixes.len() {
         (value, step) = (value / 1000.0, step + 1);
     }
-    match step {
-        0 => format!("{number} {none}").trim_end().to_owned() + if none.is_empty() { " " } else { "" },
-        _ => {
-            let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-            format!("{value:.digits$} {}", prefixes[step])
-        }
+    if step == 0 {
+        return format!("{number} {none}");
     }
+    let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    format!("{value:.digits$} {}", prefixes[step])
 }
 
 /// Names in a file may hold commands for a terminal.

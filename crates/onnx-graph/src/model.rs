@@ -3,7 +3,7 @@ use std::{collections::HashSet, fs::File, io::Read, path::Path};
 use buffa::{DecodeOptions, Message, MessageField, bytes::Bytes};
 
 use crate::{
-    ElementType, Error, Port, PrecisionClass, Result,
+    ElementType, Error, Port, PrecisionClass, Result, fp16,
     proto::{GraphProto, ModelProto, SparseTensorProto, TensorProto, ValueInfoProto},
     tensors,
 };
@@ -143,15 +143,17 @@ impl Model {
     }
 
     /// The floating-point type that most of the main graph's initializers have; single precision where it is among those
-    /// that are level, and where there are none (reference 2.3: `Constant` nodes are not counted).
+    /// that are level, and where there are none (reference 2.3: `Constant` nodes are not counted). A weight that is only
+    /// stored in half precision counts as single, which is what the graph computes in.
     pub fn precision(&self) -> PrecisionClass {
         use PrecisionClass::{Bf16, Fp16, Fp32, Fp64};
         let count = |t| self.initializer_types().filter(|&found| found == t).count();
+        let stored = fp16::stored_count(self.graph());
+        let halves = count(ElementType::Float16).saturating_sub(stored);
         let others =
-            [(ElementType::Float16, Fp16), (ElementType::Bfloat16, Bf16), (ElementType::Float64, Fp64)];
-        let single = (count(ElementType::Float32), Fp32);
-        let counted = others.into_iter().map(|(element, class)| (count(element), class));
-        counted.fold(single, |most, next| if next.0 > most.0 { next } else { most }).1
+            [(halves, Fp16), (count(ElementType::Bfloat16), Bf16), (count(ElementType::Float64), Fp64)];
+        let single = (count(ElementType::Float32).saturating_add(stored), Fp32);
+        others.into_iter().fold(single, |most, next| if next.0 > most.0 { next } else { most }).1
     }
 
     /// True where an initializer of the main graph holds 8-bit integers.

@@ -9,7 +9,7 @@ use half::f16;
 use onnx_graph::{
     Attribute,
     ElementType::{Bool, Float16, Float32, Int64},
-    Error, Fp16Options, GraphBuilder, KeptReason, Model, Weight, Weights, external_data,
+    Error, Fp16Options, GraphBuilder, KeptReason, Model, PrecisionClass, Weight, Weights, external_data,
 };
 
 const FOUR: [f32; 4] = [1.0, 0.1, -2.5, 3e-3];
@@ -101,6 +101,19 @@ fn widening_undoes_it_but_for_the_rounding() {
     let bytes = decoded::raw(decoded::initializer(&widened, "w").unwrap());
     let rounded: Vec<u8> = FOUR.iter().flat_map(|&v| f16::from_f32(v).to_f32().to_le_bytes()).collect();
     assert_eq!(bytes, rounded);
+}
+
+#[test]
+fn it_counts_as_what_it_computes_in() {
+    let model = GraphBuilder::new("test")
+        .input("x", Float32, [4.into()])
+        .weight("w", weight())
+        .node("Add", ["x", "w"], ["y"])
+        .output("y", Float32, [4.into()])
+        .build();
+    let precision = |options: Fp16Options| model.to_fp16(&Weights::inline(), &options).unwrap().0.precision();
+    assert_eq!(precision(options()), PrecisionClass::Fp32);
+    assert_eq!(precision(Fp16Options::compute()), PrecisionClass::Fp16);
 }
 
 #[test]

@@ -289,8 +289,12 @@ fn a_known_condition_takes_one_branch() {
 /// A node with inputs, outputs, operator and encoded attributes.
 fn node(inputs: &[&str], outputs: &[&str], op_type: &str, attributes: &[u8]) -> Vec<u8> {
     let mut node = Vec::new();
-    inputs.iter().for_each(|input| node.extend(bytes(1, input)));
-    outputs.iter().for_each(|output| node.extend(bytes(2, output)));
+    for input in inputs {
+        node.extend(bytes(1, input));
+    }
+    for output in outputs {
+        node.extend(bytes(2, output));
+    }
     [node, bytes(4, op_type), attributes.to_vec()].concat()
 }
 

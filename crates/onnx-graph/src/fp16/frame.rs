@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    ElementType, Model, Port, Result, Types, ValueType, Weights,
+    ElementType, Error, Model, Port, Result, Types, ValueType, Weights,
     builder::value_info,
+    model::{initializer_names, port_name},
     proto::{GraphProto, NodeProto, ValueInfoProto},
+    types::order,
     walk::{captured_by, defined_by},
 };
 
@@ -69,15 +71,27 @@ impl<'m> Frame<'m> {
         }
     }
 
+    /// The nodes in an order of evaluation, which is the graph's own wherever that is one.
+    pub(super) fn order(&self) -> Result<Vec<&'m NodeProto>> {
+        let weights: HashSet<&str> = initializer_names(self.graph).collect();
+        let inputs = self.graph.input.iter().map(port_name).filter(|name| !weights.contains(name));
+        let order = order(&self.graph.node, inputs.chain(initializer_names(self.graph)))?;
+        if order.len() < self.graph.node.len() {
+            let reached: HashSet<usize> = order.into_iter().collect();
+            let stuck = self.graph.node.iter().enumerate().find(|(index, _)| !reached.contains(index));
+            let name = stuck.and_then(|(_, node)| node.output.first()).cloned();
+            return Err(Error::Cycle { name: name.unwrap_or_default() });
+        }
+        Ok(order.into_iter().filter_map(|index| self.graph.node.get(index)).collect())
+    }
+
     pub(super) fn push(&mut self, node: NodeProto) {
         self.nodes.push(node);
     }
 
     /// Records a type under another name and with other elements.
     pub(super) fn record(&mut self, like: &ValueInfoProto, name: &str, element: ElementType) {
-        if let Some(dims) = Port::from_proto(like).shape {
-            self.values.push(value_info(name, element, Some(dims)));
-        }
+        self.values.push(value_info(name, element, Port::from_proto(like).shape));
     }
 }
 

@@ -3,14 +3,18 @@
 mod attributes;
 mod compute;
 mod convert;
+mod fence;
 mod frame;
 mod names;
-mod order;
 mod rules;
 mod storage;
 mod survey;
 
 use std::{collections::BTreeSet, fmt};
+
+use serde::Serialize;
+
+pub(crate) use storage::stored_count;
 
 use crate::{
     ElementType, Error, Model, Result, Weights, external_data, proto::ModelProto, tensors, weights::set_bytes,
@@ -89,7 +93,7 @@ impl Fp16Options {
 }
 
 /// What [`Model::to_fp16`] did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Fp16Report {
     /// True where the model was in half precision before, and is given back as it was.
@@ -142,7 +146,7 @@ impl fmt::Display for Fp16Report {
 }
 
 /// An initializer that stays in float32.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct KeptTensor {
     /// Its name.
@@ -152,7 +156,8 @@ pub struct KeptTensor {
 }
 
 /// Why an initializer stays in float32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum KeptReason {
     /// Nobody reads it in half precision.
@@ -202,7 +207,7 @@ impl Model {
         }
         let (model, mut report) = match options.form {
             Form::Storage => storage::store(self, weights, options)?,
-            Form::Compute if storage::is_stored(self) => {
+            Form::Compute if self.graphs().into_iter().any(|graph| stored_count(graph) > 0) => {
                 compute::convert(&self.widened(weights)?, weights, options)?
             }
             Form::Compute => compute::convert(self, weights, options)?,

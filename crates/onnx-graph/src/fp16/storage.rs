@@ -78,15 +78,11 @@ fn store_in(
     Ok(())
 }
 
-/// Whether a weight is stored in half precision and read in float32 only.
-pub(super) fn is_stored(model: &Model) -> bool {
-    model.graphs().into_iter().any(|graph| {
-        let stored = Stored::of(graph);
-        stored.casts.iter().any(|&at| {
-            let weight = graph.node.get(at).and_then(|n| n.input.first());
-            weight.is_some_and(|w| !stored.used.contains(w.as_str()))
-        })
-    })
+/// The weights of one graph that are stored in half precision and read in float32 only.
+pub(crate) fn stored_count(graph: &GraphProto) -> usize {
+    let Stored { casts, used } = Stored::of(graph);
+    let weights = casts.iter().filter_map(|&at| graph.node.get(at)?.input.first());
+    weights.map(String::as_str).filter(|weight| !used.contains(weight)).collect::<HashSet<_>>().len()
 }
 
 impl Model {

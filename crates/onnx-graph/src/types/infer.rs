@@ -274,7 +274,10 @@ fn opsets(imports: &[OperatorSetIdProto]) -> HashMap<&str, i64> {
 
 /// The nodes in the order of evaluation, which is the file's wherever that is one. Those on a cycle, and behind one, are
 /// left out. Fails with [`Error::DefinedTwice`].
-fn order<'m>(nodes: &'m [NodeProto], defined: impl Iterator<Item = &'m str>) -> Result<Vec<usize>> {
+pub(crate) fn order<'m>(
+    nodes: &'m [NodeProto],
+    defined: impl Iterator<Item = &'m str>,
+) -> Result<Vec<usize>> {
     let twice = |name: &str| Error::DefinedTwice { name: name.to_owned() };
     let mut names = HashSet::new();
     for name in defined {

@@ -27,6 +27,7 @@ mod resize;
 mod rules;
 mod shape_ops;
 
+pub(crate) use infer::order;
 pub use macs::{Macs, NodeMacs};
 
 /// Element type and shape of a value.

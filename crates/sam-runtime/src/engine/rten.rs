@@ -10,7 +10,7 @@ use std::{
 };
 
 use ndarray::{ArrayD, IxDyn};
-use onnx_graph::{ElementType, Model, Port};
+use onnx_graph::{ElementType, Model, Port, Weights};
 use rten::{ModelOptions, NodeId, RunOptions, ThreadPool, Value, ValueOrView, ValueView};
 
 use super::{Engine, EngineInfo, EngineKind, EngineOptions, Session, rten_rules::objection};
@@ -65,6 +65,13 @@ impl Engine for RtenEngine {
     fn load(&self, model: &Model, folder: &Path, name: &str) -> Result<Box<dyn Session>> {
         let load = |reason: String| Error::Load { engine: EngineKind::Rten, graph: name.to_owned(), reason };
         super::check_locations(model, folder, load)?;
+        // It knows no half precision; weights that are only stored in it are widened here.
+        let widened = if model.element_types().contains(&ElementType::Float16) {
+            Some(model.widened(&Weights::in_folder(folder))?)
+        } else {
+            None
+        };
+        let model = widened.as_ref().unwrap_or(model);
         let options = {
             let mut sidecars = self.sidecars.borrow_mut();
             let known = sidecars
