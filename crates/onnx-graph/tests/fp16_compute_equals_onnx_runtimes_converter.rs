@@ -7,7 +7,7 @@ mod decoded;
 
 use std::path::{Path, PathBuf};
 
-use onnx_graph::{ElementType::Float32, Error, Fp16Options, GraphBuilder, Model, Weights};
+use onnx_graph::{ElementType::Float32, Error, Fp16Options, GraphBuilder, Model, Types, Weights};
 use serde_json::Value;
 
 fn fixtures() -> PathBuf {
@@ -64,6 +64,24 @@ fn nodes_stand_behind_what_they_need() {
         let model = decoded::decoded(&convert(&case));
         let disorder = decoded::disorder(&model.graph, &[]);
         assert!(disorder.is_empty(), "{}, keep_io {}: {disorder:#?}", case["name"], case["keep_io"]);
+    }
+}
+
+/// Every record of a type is what the operators' rules make of the values.
+#[test]
+fn recorded_types_hold() {
+    for case in goldens() {
+        let half = convert(&case);
+        let types = Types::infer(&half, &Weights::inline()).unwrap();
+        let wrong = types.contradictions();
+        assert!(wrong.is_empty(), "{}, keep_io {}: {wrong:#?}", case["name"], case["keep_io"]);
+        let half = decoded::decoded(&half);
+        for info in &half.graph.value_info {
+            let name = decoded::text(&info.name);
+            if let Some(weight) = decoded::initializer(&half, name) {
+                assert_eq!(decoded::elem_type(info), weight.data_type.unwrap(), "{}: {name}", case["name"]);
+            }
+        }
     }
 }
 

@@ -129,7 +129,7 @@ fn type_name(number: i32) -> String {
     }
 }
 
-fn elem_type(port: &ValueInfoProto) -> i32 {
+pub(crate) fn elem_type(port: &ValueInfoProto) -> i32 {
     match port.r#type.as_option().and_then(|t| t.value.as_ref()) {
         Some(type_proto::Value::TensorType(tensor)) => tensor.elem_type.unwrap_or_default(),
         _ => 0,
