@@ -115,14 +115,7 @@ impl Cache {
             let progress = lock.watched(self.progress());
             // Whoever held the lock before may have done the work.
             if !self.keeps(&sha256, &progress)? {
-                let size = Some(archive.size());
-                let (mut file, temporary) = Temporary::file(&self.bucket(), &DOWNLOAD.into(), size)?;
-                let copied = archive.copy_to(&mut file, temporary.path(), &progress)?;
-                if copied != sha256 {
-                    let (path, before) = (zip.to_owned(), sha256);
-                    return Err(Error::ArchiveChanged { path, before, after: copied });
-                }
-                self.keep(temporary, &sha256, archive.size())?;
+                self.with_progress(&progress).keep_copy(&mut archive)?;
             }
             release.outcome = release.outcome.after(Vec::from_iter(was_here.then_some(Damage::Archive)));
         }
@@ -156,8 +149,7 @@ impl Cache {
             {
                 let path = self.kept_archive(sha256);
                 match self.open_kept(sha256, &source.request) {
-                    Ok(mut release) => {
-                        let size = fs::metadata(&path).map_err(|e| Error::io(&path, e))?.len();
+                    Ok((mut release, size)) => {
                         if let Some(first) = first {
                             release.trust = Trust::SinceFirstUse { at: first.at };
                         }
@@ -245,10 +237,12 @@ impl Cache {
         self.keep(temporary, &done.sha256, done.size)?;
         let fact = first_use(address, &done.sha256, done.size);
         let held = match facts.claim_first_use(address, &fact) {
-            Err(Error::DamagedFact { .. }) if !must_be_the_same => {
+            Err(Error::DamagedFact { .. }) if source.accept_changed => {
                 facts.replace_first_use(address, &fact)?;
                 None
             }
+            // A pin decides for its own caller; the others are told of the damage.
+            Err(Error::DamagedFact { .. }) if source.pin.is_some() => None,
             held => held?,
         };
         release.trust = match held {
@@ -293,7 +287,8 @@ impl Cache {
         Err(Error::Contended { path })
     }
 
-    fn open_kept(&self, sha256: &str, request: &Request) -> Result<Release> {
+    /// The release and its archive's bytes.
+    fn open_kept(&self, sha256: &str, request: &Request) -> Result<(Release, u64)> {
         let path = self.kept_archive(sha256);
         match self.open_expected(&path, sha256, request) {
             Err(Error::Io { .. }) if !files::exists(&path) && files::exists(&self.bucket()) => {
@@ -306,9 +301,28 @@ impl Cache {
     }
 
     /// Opens the cache's own archive, which is held against its hash beside the files.
-    fn open_expected(&self, path: &Path, sha256: &str, request: &Request) -> Result<Release> {
+    fn open_expected(&self, path: &Path, sha256: &str, request: &Request) -> Result<(Release, u64)> {
+        // Before it is opened, so that `gc` sees the use.
+        files::touch(&self.bucket().join(sha256));
         let mut archive = Archive::open_unhashed(path, sha256, self.archive_limits(), self.progress())?;
-        self.open_for(&mut archive, ARCHIVE_NAME, request)
+        let release = self.open_for(&mut archive, ARCHIVE_NAME, request)?;
+        if !files::exists(path) {
+            // Somebody removed it meanwhile; the open file still has every byte.
+            self.keep_copy(&mut archive)?;
+        }
+        Ok((release, archive.size()))
+    }
+
+    /// Copies an archive into the cache. Fails with [`Error::ArchiveChanged`] where it is not what was hashed.
+    fn keep_copy(&self, archive: &mut Archive) -> Result<()> {
+        let (sha256, size) = (archive.sha256.clone(), archive.size());
+        let (mut file, temporary) = Temporary::file(&self.bucket(), &DOWNLOAD.into(), Some(size))?;
+        let copied = archive.copy_to(&mut file, temporary.path(), self.progress())?;
+        if copied != sha256 {
+            let (path, before) = (archive.path().to_owned(), sha256);
+            return Err(Error::ArchiveChanged { path, before, after: copied });
+        }
+        self.keep(temporary, &sha256, size)
     }
 
     /// Whether the archive is in the cache, sound. The only error is a cancelled run.

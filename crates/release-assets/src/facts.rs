@@ -219,7 +219,8 @@ fn read<T: DeserializeOwned>(path: &Path, is_this: impl FnOnce(&T) -> bool) -> U
         Err(Error::Io { source, .. })
             if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {
-            return Ok(None);
+            // A link that leads nowhere is something, and in the way of what would be written.
+            return if files::exists(path) { Err("it leads nowhere".to_owned()) } else { Ok(None) };
         }
         Err(error) => return Err(error.with_causes()),
     };
@@ -254,6 +255,13 @@ mod tests {
             fs::write(&path, rubbish).unwrap();
             assert!(matches!(facts.claim_first_use(&address, &one), Err(Error::DamagedFact { .. })));
             assert_eq!(fs::read(&path).unwrap(), rubbish.as_bytes());
+        }
+        #[cfg(unix)]
+        {
+            fs::remove_file(&path).unwrap();
+            std::os::unix::fs::symlink("nowhere", &path).unwrap();
+            assert!(matches!(facts.claim_first_use(&address, &one), Err(Error::DamagedFact { .. })));
+            assert_eq!(facts.damaged().len(), 1);
         }
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();

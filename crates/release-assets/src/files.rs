@@ -134,7 +134,11 @@ pub(crate) fn write_new(
     let temporary = write_aside(folder, prefix, bytes)?;
     let written = link(temporary.path(), path).or_else(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => Err(e),
-        _ => create_new(path).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all())),
+        _ => create_new(path).and_then(|mut file| {
+            // Half a fact would be in everybody's way.
+            let written = file.write_all(bytes).and_then(|()| file.sync_all());
+            written.inspect_err(|_| drop(fs::remove_file(path)))
+        }),
     });
     match written {
         Ok(()) => sync_folder(folder).map(|()| true).map_err(fail),

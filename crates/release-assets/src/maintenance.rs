@@ -310,6 +310,10 @@ fn size_of(path: &Path) -> io::Result<u64> {
 
 /// Whether something can be removed from a folder, told before anything of it is.
 fn may_be_emptied(path: &Path) -> io::Result<()> {
+    // Of a link the name goes, and nothing behind it is touched.
+    if !is_folder(path) {
+        return Ok(());
+    }
     let trial = path.join(files::unique_name(&LEFTOVERS[0].into()));
     match files::create_new(&trial) {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(e),

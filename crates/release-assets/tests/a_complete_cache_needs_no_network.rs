@@ -292,3 +292,21 @@ fn what_is_imported_again_is_not_cleaned_away() {
     assert_eq!(cache.import(&zip, None).unwrap().outcome, Outcome::Reused);
     assert!(first.root.exists() && entry.join("release.zip").exists());
 }
+
+/// An archive that is removed while its release is being opened is there again afterwards.
+#[test]
+fn an_archive_that_is_removed_meanwhile_is_kept() {
+    let (place, hub) = (Place::new(), Hub::new(release_zip()));
+    let release = place.cache().acquire(&wanted(), &hub.server.client().build().unwrap()).unwrap();
+    let folder = release.root.parent().unwrap().to_owned();
+    let kept = folder.join("release.zip");
+    let cache = place.cache().on_progress(move |phase, _, _| {
+        if phase == Phase::Verify && folder.exists() {
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    cache.acquire(&wanted(), &offline(&hub)).unwrap();
+    assert_eq!(std::fs::read(&kept).unwrap(), release_zip());
+    assert_eq!(place.cache().acquire(&wanted(), &offline(&hub)).unwrap().outcome, Outcome::Reused);
+}

@@ -380,6 +380,11 @@ fn a_damaged_first_use_is_not_forgotten() {
     case.url(Some(&pin)).unwrap();
     case.place.cache().import(case.place.write("x.zip", &release_zip()), Some(&pin)).unwrap();
     assert!(matches!(case.url(None), Err(Error::DamagedFact { .. })));
+    // Nor does what somebody downloads with a pin.
+    let mut other = Pin::new(hub::digest(&other_zip()), "MIT", "the tests", "2026-11-30");
+    other.url.clone_from(&pin.url);
+    assert_eq!(case.url(Some(&other)).unwrap().archive_sha256, other.sha256);
+    assert!(matches!(case.url(None), Err(Error::DamagedFact { .. })));
     let accepted = case.acquire(&wanted().accept_changed_archive()).unwrap();
     assert_eq!((accepted.archive_sha256, accepted.trust), (hub::digest(&other_zip()), Trust::FirstUse));
     assert!(matches!(case.acquire(&wanted()).unwrap().trust, Trust::SinceFirstUse { .. }));

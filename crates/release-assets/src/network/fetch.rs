@@ -248,8 +248,10 @@ impl Client {
             if !again || left == 0 {
                 return Err(ended);
             }
-            if Instant::now() + pause >= until.at {
-                return Err(until.fault().into());
+            let now = Instant::now();
+            if now + pause >= until.at {
+                // As long as there is time left, what failed last is the reason, and not the deadline.
+                return Err(if now >= until.at { until.fault().into() } else { ended });
             }
             left -= 1;
             back_off = (back_off * 2).min(MAX_BACK_OFF);
