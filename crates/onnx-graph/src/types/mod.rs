@@ -20,6 +20,7 @@ mod keep;
 mod linear;
 mod macs;
 mod op;
+mod order;
 mod pooling;
 mod quantised;
 mod reduce;
