@@ -135,7 +135,10 @@ fn table(path: &Path, file: &Hashed, d: &Description, hashes: &[Option<Hashed>])
         ("model", path.display().to_string()),
         ("size", HumanBytes(file.bytes).to_string()),
         ("SHA-256", file.sha256.clone()),
-        ("written by", or(d.producer.join(" ").trim(), "nobody who says so").to_owned()),
+        (
+            "written by",
+            or(format!("{} {}", d.producer_name, d.producer_version).trim(), "not said").to_owned(),
+        ),
         ("needs", format!("IR {}; operator sets: {}", d.ir_version, opsets.join(", "))),
         ("precision", format!("{}{quantized}", d.precision)),
         ("arithmetic", arithmetic(d)),
@@ -187,9 +190,9 @@ fn table(path: &Path, file: &Hashed, d: &Description, hashes: &[Option<Hashed>])
 }
 
 fn arithmetic(d: &Description) -> String {
-    let mut text = d.macs.map_or("more than 64 bits of".to_owned(), |macs| metric(macs, "")) + "MAC";
+    let mut text = d.macs.map_or("more MAC than 64 bits count".to_owned(), |macs| metric(macs, "MAC"));
     if let Some(macs @ 1..) = d.macs_in_sub_graphs {
-        let _ = write!(text, ", and {}MAC in sub-graphs", metric(macs, ""));
+        let _ = write!(text, ", and {} in sub-graphs", metric(macs, "MAC"));
     }
     if !d.macs_unknown.is_empty() {
         let mut operators: Vec<&str> = d.macs_unknown.iter().map(|node| node.operator.as_str()).collect();
@@ -247,8 +250,8 @@ fn operators(out: &mut String, d: &Description) {
     for row in 0..rows {
         let cells = named.iter().skip(row).step_by(rows.max(1));
         let cells: Vec<String> =
-            cells.map(|(count, name)| format!("{count:>6}  {name:w$} ", w = width - 9)).collect();
-        let _ = writeln!(out, "{}", cells.concat().trim_end());
+            cells.map(|(count, name)| format!("{count:>6}  {name:w$}", w = width - 9)).collect();
+        let _ = writeln!(out, "{}", cells.join(" ").trim_end());
     }
 }
 
@@ -258,7 +261,7 @@ fn tensors(out: &mut String, title: &str, counts: &[TensorCount]) {
     }
     head(out, title);
     for count in counts {
-        let elements = metric(count.parameters, " ");
+        let elements = metric(count.parameters, "");
         let (element, tensors) = (count.element_type.to_string(), count.tensors);
         let bytes = HumanBytes(count.bytes).to_string();
         let _ = writeln!(out, "  {element:12} {bytes:>11} {elements:>9} elements in {tensors} tensors");
@@ -312,18 +315,20 @@ fn short(text: &str, width: usize) -> String {
     format!("…{end}")
 }
 
-/// A number with three digits and more, and a prefix of the metric system: `1.75 G`.
-fn metric(number: u64, none: &str) -> String {
+/// A number of at least three digits, with a prefix of the metric system: `1.75 GMAC`.
+fn metric(number: u64, unit: &str) -> String {
     let prefixes = ["", "k", "M", "G", "T", "P", "E"];
     let (mut value, mut step) = (number as f64, 0);
     while value >= 999.5 && step + 1 < prefixes.len() {
         (value, step) = (value / 1000.0, step + 1);
     }
-    if step == 0 {
-        return format!("{number} {none}");
-    }
-    let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-    format!("{value:.digits$} {}", prefixes[step])
+    let digits = match value {
+        _ if step == 0 => 0,
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {}{unit}", prefixes[step]).trim_end().to_owned()
 }
 
 /// Names in a file may hold commands for a terminal.

@@ -54,7 +54,8 @@ fn as_json() {
     let tensors = |element_type: &str, tensors: u64, parameters: u64, bytes: u64| json!({ "element_type": element_type, "tensors": tensors, "parameters": parameters, "bytes": bytes });
     let expected = json!({
         "ir_version": 8,
-        "producer": ["onnx-graph", env!("CARGO_PKG_VERSION")],
+        "producer_name": "onnx-graph",
+        "producer_version": env!("CARGO_PKG_VERSION"),
         "opsets": [{ "domain": "", "version": 17 }],
         "functions": [{ "domain": "mine", "name": "F", "nodes": 1 }],
         "inputs": [

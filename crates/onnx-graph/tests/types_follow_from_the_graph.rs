@@ -288,14 +288,8 @@ fn a_known_condition_takes_one_branch() {
 
 /// A node with inputs, outputs, operator and encoded attributes.
 fn node(inputs: &[&str], outputs: &[&str], op_type: &str, attributes: &[u8]) -> Vec<u8> {
-    let mut node = Vec::new();
-    for input in inputs {
-        node.extend(bytes(1, input));
-    }
-    for output in outputs {
-        node.extend(bytes(2, output));
-    }
-    [node, bytes(4, op_type), attributes.to_vec()].concat()
+    let names = |field, names: &[&str]| names.iter().flat_map(|name| bytes(field, name)).collect::<Vec<u8>>();
+    [names(1, inputs), names(2, outputs), bytes(4, op_type), attributes.to_vec()].concat()
 }
 
 /// A function of one input `a` and one output `b`.

@@ -21,8 +21,10 @@ mod counts;
 pub struct Description {
     /// Version of ONNX's intermediate representation.
     pub ir_version: i64,
-    /// The program that wrote the model, and its version; empty where the model does not say.
-    pub producer: [String; 2],
+    /// The program that wrote the model; empty where the model does not say.
+    pub producer_name: String,
+    /// That program's version; empty where the model does not say.
+    pub producer_version: String,
     /// The operator sets that are imported, in the file's order.
     pub opsets: Vec<OpsetImport>,
     /// The model's own functions.
@@ -163,7 +165,8 @@ impl Model {
         let (nodes, operators) = counts::operators(self);
         Ok(Description {
             ir_version: self.ir_version(),
-            producer: [text(&proto.producer_name), text(&proto.producer_version)],
+            producer_name: text(&proto.producer_name),
+            producer_version: text(&proto.producer_version),
             opsets: self.opset_imports(),
             functions: functions.collect(),
             inputs: self.inputs(),

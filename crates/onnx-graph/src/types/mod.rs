@@ -20,6 +20,7 @@ mod keep;
 mod linear;
 mod macs;
 mod op;
+mod order;
 mod pooling;
 mod quantised;
 mod reduce;
@@ -27,8 +28,8 @@ mod resize;
 mod rules;
 mod shape_ops;
 
-pub(crate) use infer::order;
 pub use macs::{Macs, NodeMacs};
+pub(crate) use order::order;
 
 /// Element type and shape of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -51,7 +51,7 @@ fn standard(op: &Op<'_, '_>) -> Option<Vec<Value>> {
         "Unsqueeze" => sh::unsqueeze(op),
         "Transpose" => sh::transpose(op),
         "Concat" => sh::concat(op),
-        "Split" => sh::split(op),
+        "Split" => ix::split(op),
         "Expand" => sh::expand(op),
         "Tile" => sh::tile(op),
         "Pad" => sh::pad(op),

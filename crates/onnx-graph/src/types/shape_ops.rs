@@ -1,4 +1,4 @@
-//! Operators that move elements without changing them: reshaping, joining, cutting apart, repeating.
+//! Operators that move elements without changing them: reshaping, joining, repeating.
 
 use crate::{Dim, ElementType};
 
@@ -165,48 +165,6 @@ pub(super) fn concatenated(op: &Op<'_, '_>, inputs: &[usize]) -> Option<Vec<Dim>
     }
     *dims.get_mut(along)? = total;
     Some(dims)
-}
-
-/// A node with more outputs is no network's, and each would copy the dims.
-const MAX_PARTS: usize = 1024;
-
-/// The sizes of the parts along the split axis.
-fn parts(op: &Op<'_, '_>, whole: &Dim) -> Vec<Dim> {
-    let count = op.outputs();
-    match op.list("split", 1, 13) {
-        List::Known(sizes) => sizes.iter().map(|&n| dim_of(n.into())).collect(),
-        List::Unknown => vec![Dim::Unknown; count],
-        List::Absent => {
-            let (Dim::Static(whole), Ok(parts)) = (whole, u64::try_from(count)) else {
-                return vec![if count == 1 { whole.clone() } else { Dim::Unknown }; count];
-            };
-            if parts == 0 || (whole % parts > 0 && op.int("num_outputs").is_none()) {
-                return vec![Dim::Unknown; count];
-            }
-            // From operator set 18 on, the last part is the smaller one.
-            let part = whole.div_ceil(parts);
-            let last = whole.checked_sub(part * (parts - 1));
-            let mut sizes = vec![Dim::Static(part); count];
-            if let Some(end) = sizes.last_mut() {
-                *end = last.map_or(Dim::Unknown, Dim::Static);
-            }
-            sizes
-        }
-    }
-}
-
-pub(super) fn split(op: &Op<'_, '_>) -> Option<Vec<Value>> {
-    let element = op.element(0);
-    let at = op.rank(0).and_then(|rank| op.axis("axis", 0, rank));
-    let (Some(dims), Some(at), ..=MAX_PARTS) = (op.dims(0), at, op.outputs()) else {
-        return Some(vec![Value::new(element, None); op.outputs()]);
-    };
-    let part = |size: Dim| {
-        let mut dims = dims.to_vec();
-        dims[at] = size;
-        Value::of(element, dims)
-    };
-    Some(parts(op, &dims[at]).into_iter().map(part).collect())
 }
 
 pub(super) fn expand(op: &Op<'_, '_>) -> Option<Vec<Value>> {
