@@ -98,8 +98,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<()> {
     let model = Model::read(&arguments.model)?;
-    let folder = arguments.model.parent().unwrap_or(Path::new(""));
-    let weights = Weights::in_folder(folder);
+    let weights = Weights::in_folder(folder_of(&arguments.model));
     let mut out = String::new();
     let written = match &arguments.split {
         Some(early) => split(arguments, &model, &weights, early, &mut out)?,
@@ -210,11 +209,14 @@ fn save(
     Ok(())
 }
 
+/// A name alone is of the current folder.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Runs the original and what was written on the same random inputs, in turn.
 fn compare(engine: &dyn Engine, arguments: &Arguments, model: &Model, written: &[PathBuf]) -> Result<String> {
-    let load = |model: &Model, path: &Path| {
-        engine.load(model, path.parent().unwrap_or(Path::new("")), &path.display().to_string())
-    };
+    let load = |model: &Model, path: &Path| engine.load(model, folder_of(path), &path.display().to_string());
     let before = load(model, &arguments.model)?;
     let inputs: Vec<(String, Tensor)> = before.inputs().iter().map(random).collect::<Result<_>>()?;
     let mut after = Vec::new();
@@ -276,9 +278,15 @@ fn run_all(sessions: &[Box<dyn Session>], inputs: &[(String, Tensor)]) -> Result
 }
 
 fn difference(a: &ArrayD<f32>, b: &ArrayD<f32>) -> String {
-    let largest = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    // What is no number in one of the two is as far away as can be.
+    let apart = |(a, b): (&f32, &f32)| if a.to_bits() == b.to_bits() { 0.0 } else { (a - b).abs() };
+    let largest = a
+        .iter()
+        .zip(b)
+        .map(apart)
+        .fold(0.0, |most: f32, d| if d.is_nan() { f32::INFINITY } else { most.max(d) });
     let (low, high) = a.iter().fold((f32::MAX, f32::MIN), |(low, high), &v| (low.min(v), high.max(v)));
-    if a == b {
+    if largest == 0.0 {
         "equal to the bit".to_owned()
     } else if high > low {
         format!("largest difference {largest:.1e}, {:.1e} of the range", largest / (high - low))

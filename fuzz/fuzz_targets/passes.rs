@@ -1,8 +1,10 @@
 //! Any bytes as an ONNX model: whatever is rewritten of it is a model again, with the same ports.
 #![no_main]
 
+use std::path::Path;
+
 use libfuzzer_sys::fuzz_target;
-use onnx_graph::{Fp16Options, Model, Pass, PassSet, Types, Weights};
+use onnx_graph::{Fp16Options, Model, Pass, PassSet, Severity, Types, Weights};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(model) = Model::from_bytes(bytes.to_vec()) else { return };
@@ -11,7 +13,13 @@ fuzz_target!(|bytes: &[u8]| {
         let ports = model.inputs().into_iter().chain(model.outputs());
         ports.map(|port| port.name).collect::<Vec<_>>()
     };
+    let errors = |model: &Model| {
+        let found = model.check(Path::new("model.onnx"), &weights);
+        found.into_iter().filter(|finding| finding.severity == Severity::Error).count()
+    };
+    let sound = errors(&model) == 0;
     let check = |rewritten: &Model| {
+        assert!(!sound || errors(rewritten) == 0);
         let written = rewritten.to_bytes().expect("a model that was rewritten");
         let again = Model::from_bytes(written).expect("what was written");
         assert_eq!(names(&again), names(&model));

@@ -100,6 +100,12 @@ pub enum Error {
         /// The tensor's name.
         tensor: String,
     },
+    /// A value that a part of a model would give to another has no known element type, or is no dense tensor.
+    #[error("`{value}` cannot be carried from one part to the other: it is no tensor, or of unknown type")]
+    UntypedPort {
+        /// The value.
+        value: String,
+    },
     /// There is no pass of this name.
     #[error("there is no pass `{name}`; there are: {}", crate::Pass::ALL.iter().map(|pass| pass.name()).collect::<Vec<_>>().join(", "))]
     UnknownPass {

@@ -3,6 +3,7 @@
 pub mod external_data;
 
 mod analyze;
+mod attributes;
 mod builder;
 mod check;
 mod cut;

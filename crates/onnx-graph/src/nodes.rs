@@ -1,7 +1,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use crate::{
-    ElementType, Model, Result, external_data,
+    ElementType, Model, Result, attributes, external_data,
     model::tensor_name,
     proto::{AttributeProto, GraphProto, NodeProto, TensorProto, type_proto},
     tensors::{self, sub_graphs},
@@ -61,7 +61,7 @@ impl<'m> Node<'m> {
     }
 
     fn attribute(self, name: &str) -> Option<&'m AttributeProto> {
-        self.proto.attribute.iter().find(|a| a.name.as_deref() == Some(name))
+        attributes::find(self.proto, name)
     }
 }
 

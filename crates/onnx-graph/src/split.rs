@@ -1,13 +1,15 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::{
-    Dependences, Error, Model, Port, Result, Types, builder::value_info, model::port_name, walk::needed_by,
+    Dependences, ElementType, Error, Model, Port, Result, Types, builder::value_info, model::port_name,
+    walk::needed_by,
 };
 
 /// A model in two: what can be computed from some inputs alone, and the rest.
 ///
 /// Run one after the other, with [`carried`](Self::carried) handed on, they compute what the whole does, with the same
-/// operations in the same order. Both read weights where the whole does.
+/// operations in the same order: bit for bit, unless an engine fuses operators that the seam separates. Both read weights
+/// where the whole does.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Split {
@@ -57,7 +59,8 @@ impl Model {
     /// need no prompt. What depends on no input at all is computed in whichever part needs it. `types` gives the ports
     /// that inner values become their types.
     ///
-    /// Fails with [`Error::UnknownValue`] for a name that is no input of the graph, and as [`cut`](Self::cut) does.
+    /// Fails with [`Error::UnknownValue`] for a name that is no input of the graph, with [`Error::UntypedPort`] where a
+    /// value that would be carried has no known element type or is no dense tensor, and as [`cut`](Self::cut) does.
     pub fn split(&self, early_inputs: &[&str], types: &Types) -> Result<Split> {
         let graph = self.graph();
         let walk = Dependences::new(self)?;
@@ -76,11 +79,12 @@ impl Model {
         let found = values.iter().copied().zip(walk.inputs_of_each(&values)?);
         let needs: HashMap<&str, BTreeSet<&str>> = found.collect();
         let early_inputs: HashSet<&str> = early_inputs.iter().copied().collect();
+        // What is random must not be computed twice: then everything that needs no input is computed early.
+        let random = self.nodes().iter().any(|node| node.op_type().starts_with("Random"));
         let is_early = |node: usize| {
             let needs = of_node.get(node).and_then(|value| needs.get(value));
-            needs.is_some_and(|needs| {
-                !needs.is_empty() && needs.iter().all(|input| early_inputs.contains(input))
-            })
+            let of_these = |needs: &&BTreeSet<&str>| needs.iter().all(|input| early_inputs.contains(input));
+            needs.filter(of_these).is_some_and(|needs| random || !needs.is_empty())
         };
         let early_values: HashSet<&str> = (0..graph.node.len())
             .filter(|&node| is_early(node))
@@ -115,6 +119,9 @@ impl Model {
         let carried = late.as_ref().map_or_else(Vec::new, |late| {
             late.inputs().into_iter().filter(|port| carried.contains(&port.name.as_str())).collect()
         });
+        if let Some(port) = carried.iter().find(|port| port.element_type == ElementType::Undefined) {
+            return Err(Error::UntypedPort { value: port.name.clone() });
+        }
         Ok(Split { early: part(&names, &early_needs)?, late, carried })
     }
 

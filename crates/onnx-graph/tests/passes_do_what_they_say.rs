@@ -105,11 +105,16 @@ fn nodes_that_do_nothing_go() {
         .node_with("Transpose", ["d"], ["e"], perm(&[0, 1]))
         .node("Mul", ["one", "e"], ["f"])
         .node("Sub", ["f", "none"], ["g"])
-        .node("Relu", ["g"], ["h"])
+        .weight("pads", Weight::int64([4], &[0; 4]))
+        .weight("starts", Weight::int64([2], &[0, 0]))
+        .weight("ends", Weight::int64([2], &[9, 3]))
+        .node("Pad", ["g", "pads"], ["padded"])
+        .node("Slice", ["padded", "starts", "ends"], ["sliced"])
+        .node("Relu", ["sliced"], ["h"])
         .node("Identity", ["h"], ["y"])
         .output("y", Float32, dims([2, 3]))
         .build();
-    assert_eq!(operators(&model, &[Pass::Identities], 7), ["Relu"]);
+    assert_eq!(operators(&model, &[Pass::Identities], 9), ["Relu"]);
 }
 
 /// A `Dropout` whose mask is read, or that may be training, does something.
@@ -150,10 +155,20 @@ fn nodes_that_do_something_stay() {
         .node("Mul", ["x", "one"], ["a"])
         .node("Add", ["a", "zero"], ["b"])
         .node("Identity", ["x"], ["c"])
+        .weight("minus", Weight::float32([], &[-0.0]))
+        .node("Sub", ["x", "minus"], ["d"])
+        .weight("last", Weight::int64([1], &[-1]))
+        .weight("before", Weight::int64([1], &[-9]))
+        .weight("first", Weight::int64([1], &[0]))
+        .node("Slice", ["d", "last", "before", "first", "last"], ["e"])
+        .weight("shift", Weight::int64([2], &[1, -1]))
+        .node("Pad", ["e", "shift"], ["f"])
+        .node("Neg", ["f"], ["g"])
         .output("b", Float32, dims([1, 3]))
         .output("c", Float32, dims([3]))
+        .output("g", Float32, dims([3]))
         .build();
-    assert_eq!(operators(&model, &[Pass::Identities], 0), ["Mul", "Add", "Identity"]);
+    assert_eq!(operators(&model, &[Pass::Identities], 0).len(), 7);
 }
 
 #[test]
@@ -293,6 +308,21 @@ fn factors_go_into_weights() {
     assert_eq!(operators(&model("sum"), &[Pass::Scales], 0).len(), 7);
 }
 
+/// A weight that the factor would make infinite, though the product is not.
+#[test]
+fn factors_that_overflow_stay() {
+    let model = GraphBuilder::new("g")
+        .input("x", Float32, dims([1, 1]))
+        .weight("w", Weight::float32([1, 1], &[1e30]))
+        .weight("scale", Weight::float32([1], &[1e10]))
+        .node("MatMul", ["x", "w"], ["product"])
+        .node("Mul", ["product", "scale"], ["y"])
+        .output("y", Float32, dims([1, 1]))
+        .build();
+    let done = model.rewrite(&[Pass::Scales], &Weights::inline()).unwrap();
+    assert_eq!(done.reports[0].matched, 0);
+}
+
 /// Attention written out head by head; `tokens` query `keys`.
 fn heads(count: usize, tokens: u64, keys: u64, by_convolution: bool) -> Model {
     let (ins, channels) = (6, 4);
@@ -385,6 +415,17 @@ fn a_norm_and_the_sum_before_it_are_kept_apart() {
         .build();
     let left = operators(&model, &[Pass::SeparateNorms], 1);
     assert_eq!(left, ["Add", "Reshape", "LayerNormalization", "Reshape", "Relu"]);
+    // A scale with dims of its own is not the same for every row.
+    let other = GraphBuilder::new("g")
+        .input("x", Float32, dims([1, 4, 6]))
+        .weight("s", weight("s", [1, 4, 6]))
+        .node("Add", ["x", "x"], ["sum"])
+        .node_with("LayerNormalization", ["sum", "s"], ["normed"], [("axis", Int(2))])
+        .node("Relu", ["normed"], ["y"])
+        .output("y", Float32, dims([1, 4, 6]))
+        .build();
+    let done = other.rewrite(&[Pass::SeparateNorms], &Weights::inline()).unwrap();
+    assert_eq!(done.reports[0].matched, 0);
 }
 
 /// Sub-graphs read values by their names, callers fetch outputs by theirs, and a default can be replaced from outside.
@@ -412,6 +453,101 @@ fn what_others_name_stays() {
     let done = model.rewrite(Pass::ALL, &Weights::inline()).unwrap();
     assert_eq!(done.model.node_count(), 3);
     assert_eq!(done.model.inputs(), model.inputs());
+}
+
+/// Nodes on a cycle are no reason to leave them out, and a name of a sub-graph's own makes none.
+#[test]
+fn cycles_are_errors_and_shadows_are_none() {
+    let cycle = GraphBuilder::new("g")
+        .input("x", Float32, dims([2]))
+        .node("Add", ["x", "b"], ["a"])
+        .node("Relu", ["a"], ["b"])
+        .node("Neg", ["x"], ["y"])
+        .output("y", Float32, dims([2]))
+        .build();
+    let error = cycle.rewrite(&[], &Weights::inline()).unwrap_err();
+    assert!(matches!(error, Error::Cycle { .. }), "{error:?}");
+    let branch = |name: &str| {
+        let inner = GraphBuilder::new("branch").node("Neg", ["x"], ["later"]).node("Relu", ["later"], [name]);
+        inner.output(name, Float32, dims([2]))
+    };
+    let shadow = GraphBuilder::new("g")
+        .input("x", Float32, dims([2]))
+        .weight("yes", Weight::raw(ElementType::Bool, [1], vec![1]))
+        .node_with(
+            "If",
+            ["yes"],
+            ["chosen"],
+            [("then_branch", Attribute::Graph(branch("a"))), ("else_branch", Attribute::Graph(branch("b")))],
+        )
+        .node("Neg", ["chosen"], ["later"])
+        .node("Relu", ["later"], ["y"])
+        .output("y", Float32, dims([2]))
+        .build();
+    let done = shadow.rewrite(&[], &Weights::inline()).unwrap();
+    assert_eq!(done.model.node_count(), 3);
+}
+
+/// What a file of a few hundred bytes asks for is not computed.
+#[test]
+fn constants_of_absurd_sizes_are_left_alone() {
+    let empty = |sizes: [u64; 2]| Weight::raw(Float32, sizes, Vec::new());
+    let mut graph = GraphBuilder::new("g")
+        .input("x", Float32, dims([1]))
+        .weight("wide", empty([0, 1 << 60]))
+        .weight("tall", empty([1 << 58, 0]))
+        .weight("start", Weight::int64([1], &[0]))
+        .weight("end", Weight::int64([1], &[1 << 60]))
+        .weight("axis", Weight::int64([1], &[1]))
+        .weight("c", weight("c", [64, 1024]))
+        .node("Slice", ["wide", "start", "end", "axis"], ["a"])
+        .node_with("Gather", ["tall", "start"], ["b"], [("axis", Int(1))])
+        .node_with("Concat", ["tall", "tall"], ["d"], [("axis", Int(1))])
+        .node_with("Concat", ["c", "c"], ["e0"], [("axis", Int(0))]);
+    for at in 0..20 {
+        let [from, to] = [at, at + 1].map(|at| format!("e{at}"));
+        graph = graph.node_with("Concat", [from.as_str(), from.as_str()], [to.as_str()], [("axis", Int(0))]);
+    }
+    // Each a copy of the same large constant.
+    for at in 0..512 {
+        let name = format!("t{at}");
+        graph = graph.node_with("Transpose", ["c"], [name.as_str()], perm(&[1, 0]));
+    }
+    let model = graph.node("Relu", ["x"], ["y"]).output("y", Float32, dims([1])).build();
+    let done = model.rewrite(&[Pass::ConstantFolding], &Weights::inline()).unwrap();
+    let size = |model: &Model| model.to_bytes().unwrap().len();
+    assert!(size(&done.model) <= size(&model));
+    assert!(done.reports[0].matched < 32, "{}", done.reports[0]);
+}
+
+/// Before version 4 of the representation every initializer had to be an input as well.
+#[test]
+fn new_constants_need_a_version_that_knows_them() {
+    let model = round_trip(1, &[1, 1], 1);
+    let mut bytes = model.to_bytes().unwrap();
+    // Field 1 of a model is its version.
+    assert_eq!(bytes[..2], [8, 8]);
+    bytes[1] = 3;
+    let old = Model::from_bytes(bytes).unwrap();
+    let version = |passes: &[Pass]| old.rewrite(passes, &Weights::inline()).unwrap().model.ir_version();
+    assert_eq!((version(&[Pass::DeadCode]), version(&[Pass::PointwiseConvolutions])), (3, 4));
+}
+
+/// Dims that a file records are believed where nothing follows from the graph, but nothing is built upon them.
+#[test]
+fn recorded_shapes_prove_nothing() {
+    let n = || Dim::from("n");
+    let model = GraphBuilder::new("g")
+        .input("x", Float32, [n(), Dim::Static(3)])
+        .value("a", Float32, dims([3, 2]))
+        .weight("shape", Weight::int64([2], &[3, -1]))
+        .weight("back", Weight::int64([2], &[-1, 3]))
+        .node("Reshape", ["x", "shape"], ["a"])
+        .node("Reshape", ["a", "back"], ["b"])
+        .node("Relu", ["b"], ["y"])
+        .output("y", Float32, [n(), Dim::Static(3)])
+        .build();
+    assert_eq!(operators(&model, &[Pass::Reshapes], 0), ["Reshape", "Reshape", "Relu"]);
 }
 
 #[test]

@@ -126,6 +126,22 @@ fn inputs_are_grouped_by_the_outputs_that_need_them() {
     assert_sum(&encoder, &split);
 }
 
+#[test]
+fn what_is_no_tensor_is_not_carried() {
+    let whole = GraphBuilder::new("g")
+        .input("image", Float32, dims([2]))
+        .input("points", Float32, dims([2]))
+        .node("SequenceConstruct", ["image", "image"], ["both"])
+        .node("SequenceAt", ["both", "zero"], ["features"])
+        .weight("zero", Weight::int64([], &[0]))
+        .node("SequenceInsert", ["both", "points"], ["all"])
+        .node("SequenceAt", ["all", "zero"], ["mask"])
+        .output("mask", Float32, dims([2]))
+        .build();
+    let error = whole.split(&["image"], &types(&whole)).unwrap_err();
+    assert!(matches!(error, Error::UntypedPort { ref value } if value == "both"), "{error:?}");
+}
+
 /// The pair in `fixtures/`: the encoder falls apart into two, most of the decoder needs the prompt.
 #[test]
 fn the_fixture_pair_is_split() {

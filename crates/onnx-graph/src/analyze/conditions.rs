@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{attributes, places::Place};
-use crate::{Dim, ElementType, ValueType, proto::AttributeProto};
+use super::places::Place;
+use crate::{Dim, ElementType, ValueType, attributes, proto::AttributeProto};
 
 /// What a rule asks of a node; empty: nothing.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -1,6 +1,5 @@
 //! What runs where: verdicts of execution targets on a model's nodes, and the parts of the network they belong to.
 
-mod attributes;
 mod conditions;
 mod flow;
 mod parts;

@@ -1,7 +1,7 @@
 //! Operators that exporters write as several nodes. A pattern whose shapes are not known never matches (case AN1).
 
-use super::{attributes, flow::Flow};
-use crate::Types;
+use super::flow::Flow;
+use crate::{Types, attributes};
 
 /// Nodes that together do what one operator does.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,17 +4,18 @@ use std::collections::HashSet;
 
 use super::{
     Fp16Options, Fp16Report, KeptReason, KeptTensor,
-    attributes::{self, int_attribute, retyped},
     convert::{self, Tally, element_type},
     fence::Need,
     frame::{Frame, Home},
     names::Names,
+    retype::{self, retyped},
     rules,
     survey::{Choices, Needs},
 };
 use crate::{
     ElementType::{self, Float16, Float32},
     Model, Port, Result, Weights,
+    attributes::from_int,
     model::{port_name, sparse_name, tensor_name},
     nodes::Node,
     proto::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto},
@@ -202,7 +203,7 @@ impl<'m> Converter<'m> {
             let attribute = self.attribute(attribute)?;
             new.attribute.push(attribute);
         }
-        self.report.tensors_converted += attributes::set_types(&mut new, &mut self.tally);
+        self.report.tensors_converted += retype::set_types(&mut new, &mut self.tally);
         self.push(new);
         Ok(())
     }
@@ -247,7 +248,7 @@ pub(super) fn cast_node(name: &str, from: &str, to: &str, element: ElementType) 
         op_type: Some("Cast".to_owned()),
         input: vec![from.to_owned()],
         output: vec![to.to_owned()],
-        attribute: vec![int_attribute("to", i64::from(element.to_onnx()))],
+        attribute: vec![from_int("to", i64::from(element.to_onnx()))],
         ..Default::default()
     }
 }

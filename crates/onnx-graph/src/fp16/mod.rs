@@ -1,11 +1,11 @@
 //! Models in half precision: computed in it, or only stored in it.
 
-mod attributes;
 mod compute;
 mod convert;
 mod fence;
 mod frame;
 mod names;
+mod retype;
 mod rules;
 mod storage;
 mod survey;

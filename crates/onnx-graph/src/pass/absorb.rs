@@ -1,11 +1,14 @@
-use crate::{Dim, Result, ValueType};
+use crate::{
+    Dim, Result, ValueType,
+    attributes::{axis, from_int, int, perm},
+};
 
 use super::{
-    attributes::{axis, from_int, int, perm},
     editor::{Editor, NodeId, is},
     linear::{Linear, find_linear},
     pointwise::add_product,
-    reshapes, transposes,
+    reshapes::{self, OPSET_OF_RESHAPE},
+    transposes,
 };
 
 pub(super) fn run(editor: &mut Editor<'_>) -> Result<usize> {
@@ -72,13 +75,18 @@ impl Attention {
 
     /// Rewrites where that takes fewer multiplications.
     fn absorb(&self, editor: &mut Editor<'_>) -> Result<bool> {
+        let layers = [&self.queries, &self.keys, &self.values];
+        let elements: usize = layers.iter().map(|layer| layer.weight.len() + layer.outs).sum();
+        // The layer behind is no larger than the one before it, or nearly.
+        if !editor.has_room(elements.saturating_mul(2)) || editor.opset < OPSET_OF_RESHAPE {
+            return Ok(false);
+        }
         let few_queries = self.products_few_queries();
         let output = self.output(editor)?;
         let few_keys = output.as_ref().map(|output| self.products_few_keys(output));
         let now = self.products_now();
         // What the layer behind costs is not in the one count and in the other.
-        let behind =
-            output.as_ref().map_or(0, |output| self.query_count * self.values.outs * output.linear.outs);
+        let behind = output.as_ref().map_or(0, |output| wide(self.query_count) * area(&output.linear));
         if few_queries < now && few_keys.is_none_or(|few_keys| few_queries + behind <= few_keys) {
             let value = self.build_few_queries(editor);
             return Ok(editor.substitute(&self.joined, &value));
@@ -115,27 +123,31 @@ impl Attention {
         (self.queries.outs / self.heads, self.values.outs / self.heads)
     }
 
-    /// Multiplications of keys, values, scores and result.
-    fn products_now(&self) -> usize {
-        let (n, m) = (self.query_count, self.key_count);
-        let of_layers = n * self.queries.ins * self.queries.outs
-            + m * (self.keys.ins * self.keys.outs + self.values.ins * self.values.outs);
-        of_layers + n * m * (self.queries.outs + self.values.outs)
+    /// Multiplications of queries, keys, values, scores and result.
+    fn products_now(&self) -> u128 {
+        let [n, m, _] = self.counts();
+        let [of_queries, of_keys, of_values] = [&self.queries, &self.keys, &self.values].map(area);
+        n * of_queries
+            + m * (of_keys + of_values)
+            + n * m * (wide(self.queries.outs) + wide(self.values.outs))
     }
 
-    fn products_few_queries(&self) -> usize {
-        let (n, m, heads) = (self.query_count, self.key_count, self.heads);
-        let of_queries = n * self.queries.ins * self.queries.outs + n * self.queries.outs * self.keys.ins;
-        of_queries
-            + heads * n * m * (self.keys.ins + self.values.ins)
-            + n * self.values.ins * self.values.outs
+    fn products_few_queries(&self) -> u128 {
+        let [n, m, heads] = self.counts();
+        let of_queries = n * (area(&self.queries) + wide(self.queries.outs) * wide(self.keys.ins));
+        of_queries + heads * n * m * (wide(self.keys.ins) + wide(self.values.ins)) + n * area(&self.values)
     }
 
-    fn products_few_keys(&self, output: &Output) -> usize {
-        let (n, m, heads) = (self.query_count, self.key_count, self.heads);
-        let of_keys = m * (self.keys.ins * self.keys.outs + self.values.ins * self.values.outs)
-            + m * (self.queries.ins * self.queries.outs + self.values.outs * output.linear.outs);
-        of_keys + heads * n * m * (self.queries.ins + output.linear.outs)
+    fn products_few_keys(&self, output: &Output) -> u128 {
+        let [n, m, heads] = self.counts();
+        let layers = [&self.keys, &self.values, &self.queries, &output.linear];
+        let of_keys = m * layers.map(area).iter().sum::<u128>();
+        of_keys + heads * n * m * (wide(self.queries.ins) + wide(output.linear.outs))
+    }
+
+    /// Queries, keys, heads.
+    fn counts(&self) -> [u128; 3] {
+        [self.query_count, self.key_count, self.heads].map(wide)
     }
 
     /// (q . Wk) . x in place of q . (Wk x), and (weights . x) . Wv in place of weights . (x Wv). What the keys' bias adds
@@ -262,6 +274,15 @@ impl Attention {
     }
 }
 
+fn wide(count: usize) -> u128 {
+    count as u128
+}
+
+/// Multiplications of a layer for each token.
+fn area(linear: &Linear) -> u128 {
+    wide(linear.ins) * wide(linear.outs)
+}
+
 /// The layer's weight head by head: `[heads, channels, ins]` where `turned`, else `[heads, ins, channels]`.
 fn per_head(linear: &Linear, heads: usize, turned: bool) -> Vec<f32> {
     let channels = linear.outs / heads;
@@ -319,7 +340,7 @@ impl Part {
         };
         let splits = (b, t) == (batch, tokens) && heads.checked_mul(c) == Some(channels);
         let (tokens, heads) = (usize::try_from(tokens).ok()?, usize::try_from(heads).ok()?);
-        // So that counting products cannot overflow.
+        // So that counting products cannot overflow 128 bits.
         let small = [tokens, heads].iter().all(|&size| size < 1 << 20) && channels < 1 << 20 && tokens > 0;
         (splits && small).then(|| Self { layer: layer.clone(), batch, tokens, heads })
     }

@@ -1,11 +1,14 @@
-use crate::{Dim, Result, ValueType};
+use crate::{
+    Dim, Result, ValueType,
+    attributes::{axis, from_int, int, perm},
+};
 
 use super::{
-    attributes::{axis, from_int, int, perm},
     editor::{Editor, NodeId, is},
     linear::{Linear, find_linear, scaled},
     pointwise::add_product,
-    reshapes, transposes,
+    reshapes::{self, OPSET_OF_RESHAPE},
+    transposes,
 };
 
 pub(super) fn run(editor: &mut Editor<'_>) -> Result<usize> {
@@ -38,7 +41,13 @@ fn rewrite(editor: &mut Editor<'_>, id: NodeId) -> Result<bool> {
     let all = [0, 1, 2].map(|role| joined(&heads, role));
     let [Some(queries), Some(keys), Some(values)] = all else { return Ok(false) };
     let rank = |value: &str| editor.types.get(value).and_then(|t| t.shape.as_ref()).map(Vec::len);
-    if [&queries, &keys, &values].iter().any(|linear| rank(&linear.source) != Some(RANK)) {
+    let batch = |value: &str| editor.types.get(value).and_then(|t| t.shape.as_ref()?.first().cloned());
+    let layers = [&queries, &keys, &values];
+    let alike = layers
+        .iter()
+        .all(|linear| rank(&linear.source) == Some(RANK) && batch(&linear.source) == batch(&queries.source));
+    let elements = layers.iter().map(|linear| linear.weight.len() + linear.outs).sum();
+    if !alike || !editor.has_room(elements) || editor.opset < OPSET_OF_RESHAPE {
         return Ok(false);
     }
     let batched = build(editor, heads.len(), &queries, &keys, &values, &output);
@@ -134,7 +143,7 @@ fn build(
     let of_scores = dims(editor, &queries_by_head, &keys_by_head, 3);
     let scores =
         editor.add("MatMul", &[&queries_by_head, &keys_by_head], Vec::new(), hint, of_scores.clone());
-    let weights = editor.add("Softmax", &[&scores], vec![from_int("axis", -1)], hint, of_scores);
+    let weights = editor.add("Softmax", &[&scores], vec![from_int("axis", 3)], hint, of_scores);
     let of_result = dims(editor, &queries_by_head, &values_by_head, 3);
     let result = editor.add("MatMul", &[&weights, &values_by_head], Vec::new(), hint, of_result);
     let by_token = transposes::add(editor, &result, &[0, 2, 1, 3], hint);

@@ -1,9 +1,6 @@
-use crate::{ElementType, proto::TensorProto, weights::inline_tensor};
+use crate::{ElementType, attributes, proto::TensorProto, weights::inline_tensor};
 
-use super::{
-    attributes,
-    editor::{Editor, is},
-};
+use super::editor::{Editor, is};
 
 pub(super) fn run(editor: &mut Editor<'_>) -> usize {
     let mut matched = 0;

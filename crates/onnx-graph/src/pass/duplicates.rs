@@ -1,13 +1,14 @@
 use std::collections::HashMap;
 
-use buffa::Message;
+use buffa::{Message, MessageField};
 
-use crate::{model::tensor_name, proto::NodeProto};
-
-use super::{
-    attributes::essence,
-    editor::{Editor, is_standard},
+use crate::{
+    model::tensor_name,
+    proto::{NodeProto, TensorProto},
+    tensors::sub_graphs,
 };
+
+use super::editor::{Editor, is_standard};
 
 /// Larger constants are worth neither reading nor comparing.
 const SMALL: u64 = 4096;
@@ -47,7 +48,9 @@ pub(super) fn run(editor: &mut Editor<'_>) -> usize {
 }
 
 fn computes_the_same_each_time(node: &NodeProto) -> bool {
-    is_standard(node) && !node.op_type.as_deref().is_some_and(|operator| RANDOM.contains(&operator))
+    // What a sub-graph computes may be another thing each time.
+    let plain = !node.attribute.iter().any(|attribute| sub_graphs(attribute).next().is_some());
+    plain && is_standard(node) && !node.op_type.as_deref().is_some_and(|operator| RANDOM.contains(&operator))
 }
 
 /// Equal small constants become one.
@@ -70,4 +73,24 @@ fn constants(editor: &mut Editor<'_>) -> usize {
     }
     let used = |editor: &Editor<'_>, name: &str| !editor.users(name).is_empty() && !editor.is_seen(name);
     same.iter().filter(|(old, new)| used(editor, old) && editor.substitute(old, new)).count()
+}
+
+/// The same node under no name, giving nothing: what two nodes have in common that compute the same.
+fn essence(node: &NodeProto) -> NodeProto {
+    let mut attribute = node.attribute.clone();
+    attribute.sort_by(|a, b| a.name.cmp(&b.name));
+    for one in &mut attribute {
+        one.doc_string = None;
+        if let Some(tensor) = one.t.as_option() {
+            one.t = MessageField::some(TensorProto { name: None, doc_string: None, ..tensor.clone() });
+        }
+    }
+    NodeProto {
+        name: None,
+        doc_string: None,
+        output: Vec::new(),
+        metadata_props: Vec::new(),
+        attribute,
+        ..node.clone()
+    }
 }

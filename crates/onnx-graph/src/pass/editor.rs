@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::{
-    Dim, ElementType, Model, Result, Types, ValueType, Weights,
-    model::{port_name, tensor_name},
+    Dim, ElementType, Error, Model, Result, Types, ValueType, Weights,
+    model::{initializer_names, port_name, tensor_name},
     proto::{AttributeProto, GraphProto, NodeProto, TensorProto},
     tensors::sub_graphs,
+    walk::needed_by,
     weights::inline_tensor,
 };
 
@@ -15,6 +16,9 @@ pub(crate) type NodeId = usize;
 
 /// Elements of a constant that a pass computes with at most: larger ones are left where they are.
 pub(crate) const MAX_ELEMENTS: u64 = 1 << 28;
+/// New constants have at most so many times the elements of the old ones, and some: shapes and tables.
+const GROWTH: u64 = 4;
+const SMALL_GROWTH: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Editor<'a> {
@@ -32,6 +36,8 @@ pub(crate) struct Editor<'a> {
     constants: HashMap<String, usize>,
     names: HashSet<String>,
     fresh: usize,
+    /// Elements that new constants may still have.
+    room: u64,
 }
 
 impl<'a> Editor<'a> {
@@ -41,6 +47,8 @@ impl<'a> Editor<'a> {
         // Whoever cannot be walked cannot be rewritten.
         crate::Dependences::new(model)?;
         let mut graph = model.graph().clone();
+        // What the file records may be of another graph than this: only what follows from the inputs is built upon.
+        let unrecorded = model.with_graph(GraphProto { value_info: Vec::new(), ..graph.clone() });
         let nodes: Vec<_> = std::mem::take(&mut graph.node).into_iter().map(Some).collect();
         let inputs: HashSet<String> = graph.input.iter().map(|i| port_name(i).to_owned()).collect();
         // What is listed as an input too may be fed with something else.
@@ -55,7 +63,7 @@ impl<'a> Editor<'a> {
             graph,
             nodes,
             opset: model.opset("").unwrap_or(1),
-            types: Types::infer(model, weights)?,
+            types: Types::infer(&unrecorded, weights)?,
             weights,
             producer: HashMap::new(),
             uses: HashMap::new(),
@@ -63,19 +71,21 @@ impl<'a> Editor<'a> {
             inputs,
             constants,
             fresh: 0,
+            room: 0,
         };
-        let tensors = editor.graph.initializer.iter().map(tensor_name);
-        editor.names.extend(tensors.map(str::to_owned));
+        editor.names.extend(initializer_names(&editor.graph).map(str::to_owned));
+        let elements = editor.graph.initializer.iter().map(elements);
+        editor.room = elements.fold(SMALL_GROWTH, |sum, n| sum.saturating_add(n.saturating_mul(GROWTH)));
         for id in 0..editor.nodes.len() {
             editor.connect(id);
         }
-        Ok(editor)
+        editor.whole_order().map(|_| editor)
     }
 
     /// The model with the rewritten graph. Nodes that are still what they were keep their order.
-    pub(crate) fn finish(mut self, model: &Model) -> Model {
+    pub(crate) fn finish(mut self, model: &Model) -> Result<Model> {
         self.drop_unused_constants();
-        let order = self.order();
+        let order = self.whole_order()?;
         let mut graph = self.graph;
         let mut nodes = self.nodes;
         graph.node = order.into_iter().filter_map(|id| nodes.get_mut(id)?.take()).collect();
@@ -85,7 +95,12 @@ impl<'a> Editor<'a> {
         graph.quantization_annotation.retain(|annotation| {
             annotation.tensor_name.as_deref().is_some_and(|name| self.names.contains(name))
         });
-        model.with_graph(graph)
+        let mut rewritten = model.with_graph(graph).into_proto();
+        // Before version 4 every initializer had to be an input as well, which new ones are not.
+        if self.fresh > 0 {
+            rewritten.ir_version = rewritten.ir_version.max(Some(4));
+        }
+        Ok(Model::from_proto(rewritten))
     }
 
     // --- reading ---
@@ -169,6 +184,16 @@ impl<'a> Editor<'a> {
         fits.then_some((tensor, dims))
     }
 
+    /// True for a float32 constant that is not too large to be computed with.
+    pub(crate) fn is_float_constant(&self, value: &str) -> bool {
+        self.sized(value, ElementType::Float32).is_some()
+    }
+
+    /// Whether new constants of so many elements may be made: a model must not grow without bound.
+    pub(crate) fn has_room(&self, elements: usize) -> bool {
+        elements as u64 <= self.room
+    }
+
     pub(crate) fn weights(&self) -> &Weights {
         self.weights
     }
@@ -223,7 +248,8 @@ impl<'a> Editor<'a> {
         let Some(node) = self.nodes.get_mut(id).and_then(Option::take) else { return };
         for input in &node.input {
             if let Some(users) = self.uses.get_mut(input)
-                && let Some(at) = users.iter().position(|&user| user == id)
+                // From the end: most nodes are removed in that order.
+                && let Some(at) = users.iter().rposition(|&user| user == id)
             {
                 users.remove(at);
             }
@@ -266,6 +292,7 @@ impl<'a> Editor<'a> {
         let element_type = ElementType::from_onnx(tensor.data_type.unwrap_or_default());
         let dims = tensor.dims.iter().map(|&d| u64::try_from(d).map_or(Dim::Unknown, Dim::Static));
         self.types.set(&name, ValueType { element_type, shape: Some(dims.collect()) });
+        self.room = self.room.saturating_sub(elements(&tensor));
         self.names.insert(name.clone());
         self.constants.insert(name, self.graph.initializer.len());
         self.graph.initializer.push(tensor);
@@ -339,14 +366,17 @@ impl<'a> Editor<'a> {
         for graph in node.attribute.iter().flat_map(sub_graphs) {
             all_names(graph, &mut inner);
         }
-        self.names.extend(inner.iter().cloned());
-        // Names of the sub-graphs' own values are among them: those are then held as well, which harms nobody.
-        self.captured.extend(inner);
+        self.names.extend(inner);
+        let needs = needed_by(node).into_iter().filter(|need| !node.input.iter().any(|input| input == need));
+        self.captured.extend(needs.map(str::to_owned));
     }
 
     fn drop_unused_constants(&mut self) {
         let read: HashSet<&str> =
             self.nodes.iter().flatten().flat_map(|node| node.input.iter().map(String::as_str)).collect();
+        let annotations = &self.graph.quantization_annotation;
+        let named = annotations.iter().flat_map(|annotation| &annotation.quant_parameter_tensor_names);
+        let named: HashSet<String> = named.filter_map(|entry| entry.value.clone()).collect();
         let (constants, outputs, captured) = (&self.constants, &self.outputs, &self.captured);
         self.graph.initializer.retain(|tensor| {
             let name = tensor_name(tensor);
@@ -354,24 +384,31 @@ impl<'a> Editor<'a> {
                 || read.contains(name)
                 || outputs.contains(name)
                 || captured.contains(name)
+                || named.contains(name)
         });
     }
 
-    /// Every node behind those that it needs; of those that could come next, the one with the lowest number.
+    /// The order of all nodes. Fails with [`Error::Cycle`] where some need their own results.
+    fn whole_order(&self) -> Result<Vec<NodeId>> {
+        let order = self.order();
+        if order.len() == self.node_count() {
+            return Ok(order);
+        }
+        let ordered: HashSet<NodeId> = order.into_iter().collect();
+        let node = self.ids().filter(|id| !ordered.contains(id)).find_map(|id| self.node(id));
+        let name = node.and_then(|node| node.output.iter().find(|output| !output.is_empty()));
+        Err(Error::Cycle { name: name.cloned().unwrap_or_default() })
+    }
+
+    /// Every node behind those that it needs, but for those on a cycle and behind one; of those that could come next, the one with the lowest number.
     pub(crate) fn order(&self) -> Vec<NodeId> {
         let mut missing: Vec<usize> = vec![0; self.nodes.len()];
         let mut waiting: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
         let mut ready = BTreeSet::new();
         for (id, node) in self.nodes.iter().enumerate() {
             let Some(node) = node else { continue };
-            let mut needs: BTreeSet<NodeId> =
-                node.input.iter().filter_map(|input| self.producer(input)).collect();
-            let mut inner = Vec::new();
-            for graph in node.attribute.iter().flat_map(sub_graphs) {
-                all_names(graph, &mut inner);
-            }
-            needs.extend(inner.iter().filter_map(|name| self.producer(name)));
-            needs.remove(&id);
+            let needs: BTreeSet<NodeId> =
+                needed_by(node).into_iter().filter_map(|need| self.producer(need)).collect();
             missing[id] = needs.len();
             if needs.is_empty() {
                 ready.insert(id);
@@ -392,6 +429,12 @@ impl<'a> Editor<'a> {
         }
         order
     }
+}
+
+/// Elements of a tensor by its dims.
+fn elements(tensor: &TensorProto) -> u64 {
+    let dims = tensor.dims.iter().map(|&dim| u64::try_from(dim).unwrap_or_default());
+    dims.fold(1, u64::saturating_mul)
 }
 
 /// True for a node of this operator of the standard set.

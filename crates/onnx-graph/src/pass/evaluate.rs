@@ -8,7 +8,10 @@ use crate::{
     proto::{NodeProto, TensorProto},
 };
 
-use super::attributes::{axis, int, ints, perm, tensor};
+use crate::attributes::{axis, int, ints, perm, tensor};
+
+/// Elements that all inputs of a node may have together.
+pub(super) const MAX_FOLDED: usize = 1 << 24;
 
 /// A constant's dims and elements, row by row.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,9 +50,8 @@ impl Value {
     /// `None` for a type that is not computed with, or a tensor that is too large.
     pub(super) fn read(tensor: &TensorProto, weights: &Weights) -> Result<Option<Self>> {
         let dims: Option<Vec<usize>> = tensor.dims.iter().map(|&dim| usize::try_from(dim).ok()).collect();
-        let Some(dims) =
-            dims.filter(|dims| count(dims).is_some_and(|n| n as u64 <= super::editor::MAX_ELEMENTS))
-        else {
+        // Of nothing there is nothing to compute.
+        let Some(dims) = dims.filter(|dims| count(dims).is_some_and(|n| n > 0 && n <= MAX_FOLDED)) else {
             return Ok(None);
         };
         let bytes = weights.bytes(tensor)?;
@@ -146,7 +148,7 @@ pub(super) fn evaluate(
         "Squeeze" => squeeze(first, numbers(1, "axes")),
         "Unsqueeze" => unsqueeze(first, &numbers(1, "axes")?),
         "Transpose" => transpose(first, &perm(node, Some(first.dims.len()))?),
-        "Concat" => concat(inputs, int(node, "axis")?),
+        "Concat" => concat(inputs, int(node, "axis")?, limit),
         "Slice" => {
             let rank = first.dims.len() as i64;
             let starts = numbers(1, "starts")?;
@@ -223,6 +225,8 @@ fn reshape(value: &Value, shape: &[i64], zero_is_zero: bool) -> Option<Value> {
 fn squeeze(value: &Value, axes: Option<Vec<i64>>) -> Option<Value> {
     let rank = value.dims.len();
     let gone: Vec<usize> = match axes {
+        // Some engines take no axes for all of size 1, some for none.
+        Some(axes) if axes.is_empty() => return None,
         Some(axes) => axes.into_iter().map(|a| axis(a, rank)).collect::<Option<_>>()?,
         None => (0..rank).filter(|&at| value.dims[at] == 1).collect(),
     };
@@ -251,7 +255,7 @@ fn transpose(value: &Value, axes: &[usize]) -> Option<Value> {
     value.gathered(dims, &places)
 }
 
-fn concat(inputs: &[Option<Value>], along: i64) -> Option<Value> {
+fn concat(inputs: &[Option<Value>], along: i64, limit: usize) -> Option<Value> {
     let all: Vec<&Value> = inputs.iter().map(Option::as_ref).collect::<Option<_>>()?;
     let first = all.first()?;
     let along = axis(along, first.dims.len())?;
@@ -265,6 +269,7 @@ fn concat(inputs: &[Option<Value>], along: i64) -> Option<Value> {
     }
     let mut dims = first.dims.clone();
     dims[along] = all.iter().try_fold(0usize, |sum, value| sum.checked_add(value.dims[along]))?;
+    count(&dims).filter(|&total| total <= limit)?;
     let outer = count(&dims[..along])?;
     let mut elements = each!(&first.elements, _v => Vec::new());
     for row in 0..outer {

@@ -2,7 +2,7 @@ use crate::{ElementType, Result, weights::inline_tensor};
 
 use super::{
     editor::{Editor, NodeId, is_standard},
-    evaluate::{Value, evaluate},
+    evaluate::{MAX_FOLDED, Value, evaluate},
 };
 
 /// A constant may always grow to this many elements: shapes and small tables.
@@ -32,6 +32,11 @@ fn fold(editor: &mut Editor<'_>, id: NodeId) -> Result<bool> {
     if !node.input.iter().all(|input| input.is_empty() || editor.constant(input).is_some()) {
         return Ok(false);
     }
+    let sizes = node.input.iter().filter_map(|input| editor.types.sizes(input));
+    let elements = sizes.map(|sizes| sizes.iter().fold(1u64, |all, &size| all.saturating_mul(size)));
+    if elements.fold(0u64, u64::saturating_add) > MAX_FOLDED as u64 {
+        return Ok(false);
+    }
     let mut inputs = Vec::with_capacity(node.input.len());
     for input in &node.input {
         let Some(tensor) = editor.constant(input) else {
@@ -52,11 +57,11 @@ fn fold(editor: &mut Editor<'_>, id: NodeId) -> Result<bool> {
     }
     let largest = inputs.iter().flatten().map(Value::len).max().unwrap_or_default().max(SMALL);
     match evaluate(&node, &inputs, editor.opset, largest) {
-        Some(value) => {
+        Some(value) if value.len() > 0 && editor.has_room(value.len()) => {
             put(editor, id, &output, &value);
             Ok(true)
         }
-        None => Ok(false),
+        _ => Ok(false),
     }
 }
 

@@ -1,9 +1,10 @@
-use crate::{ElementType, Result, proto::NodeProto};
-
-use super::{
-    attributes::{int, perm},
-    editor::{Editor, NodeId, is_standard},
+use crate::{
+    ElementType, Result,
+    attributes::{int, ints, perm},
+    proto::NodeProto,
 };
+
+use super::editor::{Editor, NodeId, is_standard};
 
 pub(super) fn run(editor: &mut Editor<'_>) -> Result<usize> {
     let mut matched = 0;
@@ -41,9 +42,26 @@ fn does_nothing(editor: &Editor<'_>, id: NodeId) -> Result<Option<(String, Strin
                 .map(|_| first)
         }
         "Concat" if node.input.len() == 1 => Some(first),
+        "Pad" => {
+            let pads = match (ints(node, "pads"), node.input.get(1)) {
+                (Some(pads), _) => Some(pads.to_vec()),
+                (None, Some(pads)) => editor.int64s(pads)?,
+                (None, None) => None,
+            };
+            pads.filter(|pads| pads.iter().all(|&pad| pad == 0)).map(|_| first)
+        }
+        "Slice" => {
+            let steps = match node.input.get(4).filter(|steps| !steps.is_empty()) {
+                Some(steps) => editor.int64s(steps)?,
+                None => Some(Vec::new()),
+            };
+            // Backwards, the same shape is another order.
+            let forwards = steps.is_some_and(|steps| steps.iter().all(|&step| step > 0));
+            (forwards && same_shape(editor, first, output)).then_some(first)
+        }
         "Mul" => neutral(editor, node, 1.0, true)?,
         "Div" => neutral(editor, node, 1.0, false)?,
-        // Not `Add`: adding zero to minus zero changes its sign.
+        // Not `Add`: minus zero plus zero is zero. Nor less minus zero, for the same reason.
         "Sub" => neutral(editor, node, 0.0, false)?,
         _ => None,
     };
@@ -71,7 +89,7 @@ fn neutral<'n>(
     let candidates: &[(&String, &String)] = if either { &[(a, b), (b, a)] } else { &[(a, b)] };
     let rank = |value: &str| editor.types.get(value).and_then(|t| t.shape.as_ref()).map(Vec::len);
     for &(kept, other) in candidates {
-        if editor.scalar(other)? == Some(number)
+        if editor.scalar(other)?.is_some_and(|found| found.to_bits() == number.to_bits())
             && rank(kept).is_some_and(|rank_of_kept| rank(other) <= Some(rank_of_kept))
         {
             return Ok(Some(kept));

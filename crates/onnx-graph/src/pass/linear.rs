@@ -1,9 +1,12 @@
 //! Linear layers in the forms that exporters write them in.
 
-use crate::{Result, proto::NodeProto};
+use crate::{
+    Result,
+    attributes::{int, ints, perm},
+    proto::NodeProto,
+};
 
 use super::{
-    attributes::{int, ints, perm},
     editor::{Editor, NodeId, is},
     reshapes::axes,
 };
@@ -174,7 +177,7 @@ pub(super) fn factor(editor: &Editor<'_>, node: &NodeProto) -> Result<Option<(St
     let fits = |kept: &str, number: &str| rank(kept).is_some_and(|kept| rank(number) <= Some(kept));
     if is(node, "Mul") {
         for (kept, number) in [(a, b), (b, a)] {
-            if let Some(factor) = editor.scalar(number)?.filter(|_| fits(kept, number)) {
+            if let Some(factor) = editor.scalar(number)?.filter(|f| f.is_finite() && fits(kept, number)) {
                 return Ok(Some((kept.clone(), factor)));
             }
         }
@@ -182,7 +185,7 @@ pub(super) fn factor(editor: &Editor<'_>, node: &NodeProto) -> Result<Option<(St
         && let Some(divisor) = editor.scalar(b)?.filter(|_| fits(a, b))
     {
         // Products with the reciprocal round otherwise, by one unit at most.
-        return Ok((divisor != 0.0).then(|| (a.clone(), 1.0 / divisor)));
+        return Ok((1.0 / divisor).is_finite().then(|| (a.clone(), 1.0 / divisor)));
     }
     Ok(None)
 }

@@ -2,7 +2,6 @@
 
 mod absorb;
 mod attention;
-mod attributes;
 mod constants;
 mod dead_code;
 mod duplicates;
@@ -61,8 +60,9 @@ passes! {
     /// Nodes whose inputs are all constant are computed, where IEEE 754 and the operator leave one answer only
     /// (arithmetic, comparison, and whatever moves elements), and the result is not larger than what it replaces.
     ConstantFolding = "constant-folding", folding::run;
-    /// Nodes that do nothing go: `Identity`, `Dropout` when not training, `Cast` to the same type, `Reshape`, `Expand`,
-    /// `Transpose`, `Pad` and `Slice` that change nothing, a product with one or a sum with zero of no other shape.
+    /// Nodes that do nothing go: `Identity`, `Dropout` when not training, `Cast` to the same type, `Reshape`, `Flatten`,
+    /// `Expand`, `Transpose`, `Pad` and `Slice` that change nothing, `Concat` of one, a product with one, a quotient by
+    /// one, a difference to zero.
     Identities = "identities", identities::run;
     /// Nodes that no output needs go, and weights that nobody reads.
     DeadCode = "dead-code", |editor| Ok(dead_code::run(editor));
@@ -194,7 +194,9 @@ pub struct Rewritten {
 }
 
 impl Model {
-    /// Rewrites the main graph by these passes, in this order.
+    /// Rewrites the main graph by these passes, in this order. Training information goes, since it speaks of the old graph;
+    /// a model of an IR version below 4 becomes one of version 4 where constants are added. New constants have at most four
+    /// times the elements of the old ones (and a million).
     ///
     /// Fails with [`Error::DefinedTwice`] and [`Error::Cycle`] for a graph that cannot be walked, and where weights that
     /// a pass computes with cannot be read ([`Error::Tensor`], [`Error::NoFolder`], [`Error::ExternalData`]).
@@ -206,6 +208,6 @@ impl Model {
             let matched = pass.run(&mut editor)?;
             reports.push(PassReport { pass, nodes_before, nodes_after: editor.node_count(), matched });
         }
-        Ok(Rewritten { model: editor.finish(self), reports })
+        Ok(Rewritten { model: editor.finish(self)?, reports })
     }
 }

@@ -1,7 +1,8 @@
+use crate::attributes::{axis, int};
+
 use super::{
-    attributes::{axis, int},
     editor::{Editor, NodeId, is},
-    reshapes,
+    reshapes::{self, OPSET_OF_RESHAPE},
 };
 
 pub(super) fn run(editor: &mut Editor<'_>) -> usize {
@@ -13,6 +14,11 @@ fn separate(editor: &mut Editor<'_>, id: NodeId) -> Option<()> {
     let node = editor.node(id).filter(|node| is(node, "LayerNormalization") && node.output.len() == 1)?;
     let (input, output) = (node.input.first()?.clone(), node.output.first()?.clone());
     editor.made_by(&input, "Add")?;
+    // Rows are what scale and bias are repeated over only where they have no other dims.
+    let flat = |value: &String| editor.types.sizes(value).is_some_and(|sizes| sizes.len() == 1);
+    if editor.opset < OPSET_OF_RESHAPE || !node.input.iter().skip(1).filter(|v| !v.is_empty()).all(flat) {
+        return None;
+    }
     let sizes = editor.types.sizes(&input)?;
     let (&last, rows) = sizes.split_last()?;
     let over_last = axis(int(node, "axis").unwrap_or(-1), sizes.len())? + 1 == sizes.len();

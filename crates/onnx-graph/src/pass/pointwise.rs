@@ -1,7 +1,6 @@
-use crate::{Dim, Result, ValueType};
+use crate::{Dim, Result, ValueType, attributes::perm};
 
 use super::{
-    attributes::perm,
     editor::{Editor, NodeId, is},
     linear::{Pointwise, at_one, to_first, to_last, transposed_from},
     reshapes, transposes,
@@ -34,6 +33,9 @@ fn rewrite(editor: &mut Editor<'_>, id: NodeId, conv: &Pointwise, tokens_only: b
     }
     let tokens = at_one(editor, &source, "Unsqueeze", conv.rank);
     if tokens_only && tokens.is_none() {
+        return Ok(false);
+    }
+    if !editor.has_room(conv.ins.saturating_mul(conv.outs)) {
         return Ok(false);
     }
     let Some(matrix) = conv.matrix(editor)? else { return Ok(false) };

@@ -1,10 +1,12 @@
-use crate::{Dim, Result, ValueType};
-
-use super::{
+use crate::{
+    Dim, Result, ValueType,
     attributes::{axis, ints},
-    editor::{Editor, NodeId, is},
 };
 
+use super::editor::{Editor, NodeId, is};
+
+/// Before it the shape was an attribute, and fixed.
+pub(super) const OPSET_OF_RESHAPE: i64 = 5;
 /// Operators that change dims and leave the elements in their order.
 const VIEWS: &[&str] = &["Reshape", "Squeeze", "Unsqueeze", "Flatten"];
 
@@ -36,7 +38,9 @@ fn merge(editor: &mut Editor<'_>, id: NodeId) -> Result<Option<()>> {
         return Ok(Some(()));
     }
     // In a `Reshape` a zero would mean "as before"; dims that are not known cannot be written down.
-    let Some(sizes) = to.filter(|sizes| !sizes.contains(&0)) else { return Ok(None) };
+    let Some(sizes) = to.filter(|sizes| !sizes.contains(&0) && editor.opset >= OPSET_OF_RESHAPE) else {
+        return Ok(None);
+    };
     let shape: Vec<i64> = sizes.iter().map(|&size| i64::try_from(size).unwrap_or(i64::MAX)).collect();
     let Some(node) = editor.node(id) else { return Ok(None) };
     let mut node = node.clone();
@@ -100,7 +104,7 @@ pub(super) fn add_unsqueeze(editor: &mut Editor<'_>, input: &str, at: usize, hin
     });
     let axes = [at as i64];
     if editor.opset < 13 {
-        let attribute = super::attributes::from_ints("axes", &axes);
+        let attribute = crate::attributes::from_ints("axes", &axes);
         return editor.add("Unsqueeze", &[input], vec![attribute], hint, widened);
     }
     let axes = editor.add_int64s("axes", &axes);

@@ -16,7 +16,12 @@ pub(super) fn run(editor: &mut Editor<'_>) -> Result<usize> {
         let output = output.clone();
         let Some((input, factor)) = factor(editor, node)? else { continue };
         let Some(parts) = layer_before(editor, &input, factor)? else { continue };
-        if !factor.is_finite() || !editor.substitute(&output, &input) {
+        let named = parts.iter().filter_map(|&(id, place)| editor.node(id)?.input.get(place));
+        let elements =
+            named.filter_map(|name| editor.types.sizes(name)).map(|sizes| sizes.iter().product::<u64>());
+        let elements = usize::try_from(elements.sum::<u64>()).unwrap_or(usize::MAX);
+        let fits = editor.has_room(elements) && stay_finite(editor, &parts, factor)?;
+        if !fits || !editor.substitute(&output, &input) {
             continue;
         }
         editor.remove(id);
@@ -66,9 +71,20 @@ fn layer_before(editor: &Editor<'_>, value: &str, factor: f32) -> Result<Option<
     }
 }
 
+/// A weight that the factor makes infinite would no longer be what it was.
+fn stay_finite(editor: &Editor<'_>, parts: &Parts, factor: f32) -> Result<bool> {
+    for &(id, place) in parts {
+        let Some(name) = editor.node(id).and_then(|node| node.input.get(place)) else { return Ok(false) };
+        let Some((_, values)) = editor.floats(name)? else { return Ok(false) };
+        if values.iter().any(|value| value.is_finite() && !(value * factor).is_finite()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 fn has_floats(editor: &Editor<'_>, value: Option<&String>) -> bool {
-    let element = crate::ElementType::Float32.to_onnx();
-    value.and_then(|value| editor.constant(value)).is_some_and(|tensor| tensor.data_type == Some(element))
+    value.is_some_and(|value| editor.is_float_constant(value))
 }
 
 fn scale(editor: &mut Editor<'_>, parts: &Parts, factor: f32) -> Result<()> {

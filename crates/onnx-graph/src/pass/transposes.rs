@@ -1,9 +1,9 @@
-use crate::ValueType;
-
-use super::{
+use crate::{
+    ValueType,
     attributes::{from_ints, perm},
-    editor::{Editor, NodeId, is},
 };
+
+use super::editor::{Editor, NodeId, is};
 
 pub(super) fn run(editor: &mut Editor<'_>) -> usize {
     let mut matched = 0;

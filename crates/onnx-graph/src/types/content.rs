@@ -195,7 +195,7 @@ fn gather(op: &Op<'_, '_>) -> Option<Vec<Item>> {
     }
     let mut found = Vec::new();
     for index in indices {
-        let row = super::dims::axis(index, *rows)?;
+        let row = crate::attributes::axis(index, *rows)?;
         found.extend_from_slice(data.get(row * length..(row + 1) * length)?);
     }
     Some(found)

@@ -1,9 +1,9 @@
 //! Operators that run sub-graphs: `If`, `Loop`, `Scan`.
 
-use crate::{Dim, ElementType, Result, Shape};
+use crate::{Dim, ElementType, Result, Shape, attributes::axis};
 
 use super::{
-    dims::{axis, either},
+    dims::either,
     infer::{Driver, Scope},
     op::{Item, Op, UNKNOWN, Value},
 };

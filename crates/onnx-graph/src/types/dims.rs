@@ -12,13 +12,6 @@ pub(super) fn size(size: i128) -> Dim {
     i64::try_from(size).ok().and_then(|s| u64::try_from(s).ok()).map_or(Dim::Unknown, Dim::Static)
 }
 
-/// The position that a possibly negative axis means.
-pub(super) fn axis(axis: i64, rank: usize) -> Option<usize> {
-    let rank = i64::try_from(rank).ok()?;
-    let axis = if axis < 0 { axis.checked_add(rank)? } else { axis };
-    (0..rank).contains(&axis).then(|| usize::try_from(axis).ok()).flatten()
-}
-
 /// The dim of two operands' common result by the multidirectional rule of ONNX.
 pub(super) fn broadcast_dim(a: &Dim, b: &Dim) -> Dim {
     match (a, b) {

@@ -1,9 +1,9 @@
 //! Operators that pick elements by position.
 
-use crate::{Dim, ElementType};
+use crate::{Dim, ElementType, attributes::axis};
 
 use super::{
-    dims::{ONE, axis, size},
+    dims::{ONE, size},
     op::{Item, List, Op, Value},
 };
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    Dim, ElementType, Shape,
+    Dim, ElementType, Shape, attributes,
     proto::{AttributeProto, NodeProto},
 };
 
@@ -162,7 +162,7 @@ impl<'o, 'm> Op<'o, 'm> {
     }
 
     pub(super) fn attribute(&self, name: &str) -> Option<&'m AttributeProto> {
-        let found = self.node.attribute.iter().find(|a| a.name.as_deref() == Some(name))?;
+        let found = attributes::find(self.node, name)?;
         match found.ref_attr_name.as_deref() {
             Some(of_caller) if !of_caller.is_empty() => self.bound.get(of_caller).copied(),
             _ => Some(found),
@@ -193,7 +193,7 @@ impl<'o, 'm> Op<'o, 'm> {
 
     /// The position that an axis attribute means.
     pub(super) fn axis(&self, name: &str, default: i64, rank: usize) -> Option<usize> {
-        super::dims::axis(self.int(name).unwrap_or(default), rank)
+        attributes::axis(self.int(name).unwrap_or(default), rank)
     }
 
     /// Values that are the attribute `name` below the operator set `since`, and input `i` from there on.

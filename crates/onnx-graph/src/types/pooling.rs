@@ -48,13 +48,14 @@ impl<'m> Windows<'m> {
     pub(super) fn count(&self, i: usize, axes: usize, dim: &Dim, kernel: i64) -> Option<Dim> {
         let [stride, dilation, before, after] = self.along(i, axes)?;
         let beyond = dilation.checked_mul(i128::from(kernel).checked_sub(1)?)?;
-        let unchanged = stride == 1 && (self.same() || before + after == beyond);
+        let unchanged = stride == 1 && (self.same() && dilation == 1 || before + after == beyond);
         let Dim::Static(dim) = dim else {
             return Some(if unchanged { dim.clone() } else { Dim::Unknown });
         };
         let dim = i128::from(*dim);
         if self.same() {
-            return Some(size((dim + stride - 1) / stride));
+            // With dilation, engines do not follow the formula.
+            return Some(if dilation == 1 { size((dim + stride - 1) / stride) } else { Dim::Unknown });
         }
         let room = dim + before + after - beyond - 1;
         if room < 0 || kernel < 1 {

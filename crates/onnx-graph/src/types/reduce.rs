@@ -1,9 +1,9 @@
 //! Reductions along axes, and normalisations that give their statistics as well.
 
-use crate::{Dim, ElementType};
+use crate::{Dim, ElementType, attributes::axis};
 
 use super::{
-    dims::{ONE, axis},
+    dims::ONE,
     op::{List, Op, Value},
 };
 

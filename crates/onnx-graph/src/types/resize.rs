@@ -1,9 +1,9 @@
 //! Resizing of images.
 
-use crate::Dim;
+use crate::{Dim, attributes::axis};
 
 use super::{
-    dims::{axis, size},
+    dims::size,
     op::{Item, Op, Value},
 };
 

@@ -1,9 +1,9 @@
 //! Operators that move elements without changing them: reshaping, joining, repeating.
 
-use crate::{Dim, ElementType};
+use crate::{Dim, ElementType, attributes::axis};
 
 use super::{
-    dims::{ONE, agree, axis, broadcast, divide, product, quotient, size as dim_of, sum, times},
+    dims::{ONE, agree, broadcast, divide, product, quotient, size as dim_of, sum, times},
     op::{Item, List, Op, Value},
 };
 
@@ -97,6 +97,8 @@ pub(super) fn squeeze(op: &Op<'_, '_>) -> Option<Vec<Value>> {
             let fixed = dims.iter().all(|d| d.size().is_some());
             fixed.then(|| dims.iter().filter(|d| **d != ONE).cloned().collect())
         }
+        // Some engines take no axes for all of size 1, some for none.
+        List::Known(axes) if axes.is_empty() && dims.contains(&ONE) => None,
         List::Known(axes) => {
             let axes = axes.iter().map(|a| axis(*a, dims.len())).collect::<Option<Vec<_>>>()?;
             let kept = dims.iter().enumerate().filter(|(i, _)| !axes.contains(i));

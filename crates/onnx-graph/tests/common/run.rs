@@ -59,10 +59,11 @@ pub(crate) fn difference(before: &Model, after: &Model) -> f32 {
         assert_eq!((name, &a.0), (same, &b.0));
         let (a, b) = (&a.1, &b.1);
         let range = a.iter().fold(0.0f32, |range, v| range.max(v.abs())).max(1e-6);
-        let apart =
-            a.iter().zip(b).map(|(a, b)| if a.to_bits() == b.to_bits() { 0.0 } else { (a - b).abs() });
-        // A NaN compares as larger than everything.
-        worst = apart.fold(worst, |worst, d| if d / range <= worst { worst } else { d / range });
+        for (a, b) in a.iter().zip(b).filter(|(a, b)| a.to_bits() != b.to_bits()) {
+            let apart = (a - b).abs() / range;
+            // What is no number in one of the two is as far away as can be.
+            worst = if apart.is_nan() { f32::INFINITY } else { worst.max(apart) };
+        }
     }
     worst
 }

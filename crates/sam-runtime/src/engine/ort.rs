@@ -169,6 +169,8 @@ impl Engine for OrtEngine {
             |reason: String| Error::Load { engine: EngineKind::OnnxRuntime, graph: name.to_owned(), reason };
         super::check_locations(model, folder, fail)?;
         let bytes = model.to_bytes()?;
+        // The folder of a name alone is the current one.
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let folder = folder.canonicalize().map_err(|source| Error::Io { path: folder.to_owned(), source })?;
         let folder = folder.to_str().ok_or_else(|| fail(format!("{} is not UTF-8", folder.display())))?;
         let session = (|| {

@@ -1,7 +1,5 @@
 //! Attributes of nodes: read as the specification has them, and written.
 
-use buffa::MessageField;
-
 use crate::proto::{AttributeProto, NodeProto, TensorProto};
 
 /// Numbers of `AttributeProto.AttributeType`.
@@ -34,26 +32,6 @@ pub(crate) fn from_ints(name: &str, values: &[i64]) -> AttributeProto {
         r#type: Some(INTS),
         ints: values.to_vec(),
         ..Default::default()
-    }
-}
-
-/// The same node under no name, giving nothing: what two nodes have in common that compute the same.
-pub(crate) fn essence(node: &NodeProto) -> NodeProto {
-    let mut attribute = node.attribute.clone();
-    attribute.sort_by(|a, b| a.name.cmp(&b.name));
-    for one in &mut attribute {
-        one.doc_string = None;
-        if let Some(tensor) = one.t.as_option() {
-            one.t = MessageField::some(TensorProto { name: None, doc_string: None, ..tensor.clone() });
-        }
-    }
-    NodeProto {
-        name: None,
-        doc_string: None,
-        output: Vec::new(),
-        metadata_props: Vec::new(),
-        attribute,
-        ..node.clone()
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     ElementType::{Float16, Float32},
+    attributes::from_int,
     proto::{AttributeProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, type_proto},
 };
 
@@ -20,7 +21,7 @@ pub(super) fn set_types(node: &mut NodeProto, tally: &mut Tally) -> usize {
         let half = i64::from(Float16.to_onnx());
         match node.attribute.iter_mut().find(|a| a.name.as_deref() == Some(name)) {
             Some(a) if a.i == Some(i64::from(Float32.to_onnx())) => a.i = Some(half),
-            None if float_without => node.attribute.push(int_attribute(name, half)),
+            None if float_without => node.attribute.push(from_int(name, half)),
             _ => {}
         }
     }
@@ -45,13 +46,8 @@ pub(super) fn set_types(node: &mut NodeProto, tally: &mut Tally) -> usize {
     tensors
 }
 
-/// The numbers are `AttributeProto.AttributeType`'s, here and below.
-pub(super) fn int_attribute(name: &str, value: i64) -> AttributeProto {
-    let (name, r#type) = (Some(name.to_owned()), Some(2));
-    AttributeProto { name, r#type, i: Some(value), ..Default::default() }
-}
-
 fn tensor_attribute(tensor: TensorProto) -> AttributeProto {
+    // The number is `AttributeProto.AttributeType`'s.
     let (name, r#type) = (Some("value".to_owned()), Some(4));
     AttributeProto { name, r#type, t: MessageField::some(tensor), ..Default::default() }
 }
