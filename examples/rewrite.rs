@@ -21,7 +21,7 @@ use clap::{Parser, ValueEnum};
 use ndarray::{ArrayD, IxDyn};
 use sam_kit::{
     onnx_graph::{
-        ElementType, Fp16Options, Model, Pass, PassSet, Port, SaveOptions, Saved, Sidecar, Types, Weights,
+        ElementType, Fp16Options, Model, Pass, PassSet, Port, SaveOptions, Saved, Sidecar, Weights,
     },
     sam_runtime::{
         Tensor,
@@ -152,7 +152,6 @@ fn split(
     early: &[String],
     out: &mut String,
 ) -> Result<Vec<PathBuf>> {
-    let types = Types::infer(model, weights)?;
     let groups = model.input_groups()?;
     let groups: Vec<&[String]> = match early {
         [] if groups.len() < 2 => {
@@ -169,7 +168,7 @@ fn split(
     for group in groups {
         let Some(whole) = rest.take() else { break };
         let names: Vec<&str> = group.iter().map(String::as_str).collect();
-        let parts = whole.split(&names, &types)?;
+        let parts = whole.split(&names, weights)?;
         for port in &parts.carried {
             writeln!(out, "carried    {port}")?;
         }

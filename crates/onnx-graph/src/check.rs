@@ -6,8 +6,9 @@ use std::{
 };
 
 use crate::{
-    ExternalDataRule, Model, Weights,
+    ExternalDataRule, Model, Types, ValueType, Weights,
     proto::{FunctionProto, ModelProto},
+    write_shape,
 };
 
 mod engines;
@@ -43,7 +44,8 @@ impl Model {
     /// functions; every node of the standard operators against the ONNX operator specification to operator set 28
     /// (number of values, attributes, element types); tensors against their dims and types; sidecars; sparse tensors;
     /// values that are not finite; what is unused or stored twice. A model that ONNX's own checker (1.23) refuses has at
-    /// least one [`Severity::Error`], with the exceptions that the tests list. Shapes are not checked.
+    /// least one [`Severity::Error`], with the exceptions that the tests list. A recorded shape or type that is not what
+    /// the graph gives is a note (case X16): engines warn of it and compute what the graph says.
     ///
     /// Of each rule and severity at most 100 findings are given, and one that counts the others. Memory: about the
     /// model's own lists once more, and the largest tensor whose values are not kept as raw bytes.
@@ -54,6 +56,9 @@ impl Model {
         checker.functions();
         checker.main_graph();
         checker.training();
+        if let Ok(types) = Types::infer(self, weights) {
+            checker.contradictions(&types);
+        }
         checker.finish()
     }
 }
@@ -81,7 +86,27 @@ struct Checker<'m> {
     stored: HashMap<(i32, &'m [i64], [u64; 2]), &'m str>,
 }
 
+/// As ports are written.
+fn written(value: &ValueType) -> String {
+    let mut text = value.element_type.to_string();
+    // Writing into a string cannot fail.
+    let _ = write_shape(&mut text, &value.shape);
+    text
+}
+
 impl<'m> Checker<'m> {
+    fn contradictions(&mut self, types: &Types) {
+        for found in types.contradictions() {
+            self.findings.note(Rule::Recorded, At::default().value(&found.value), || {
+                format!(
+                    "{} is recorded, the graph gives {}",
+                    written(&found.recorded),
+                    written(&found.inferred)
+                )
+            });
+        }
+    }
+
     fn new(model: &'m ModelProto, graph: &'m Path, weights: &'m Weights) -> Self {
         let folder = weights.folder().map(|f| if f.as_os_str().is_empty() { Path::new(".") } else { f });
         let real = folder.and_then(|folder| folder.canonicalize().ok());

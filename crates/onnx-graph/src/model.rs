@@ -192,6 +192,16 @@ impl Model {
         })
     }
 
+    /// The same model without what the file records of inner values and outputs, which may be of another graph.
+    pub(crate) fn unrecorded(&self) -> Self {
+        let mut graph = self.graph().clone();
+        graph.value_info.clear();
+        for output in &mut graph.output {
+            output.r#type = MessageField::none();
+        }
+        self.with_graph(graph)
+    }
+
     pub(crate) fn into_proto(self) -> ModelProto {
         self.proto
     }

@@ -65,6 +65,23 @@ impl<'m> Node<'m> {
     }
 }
 
+/// Operators of which each call gives something else, or may.
+const RANDOM: &[&str] = &[
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "Multinomial",
+    "Bernoulli",
+    "Dropout",
+];
+
+impl Node<'_> {
+    pub(crate) fn is_random(self) -> bool {
+        RANDOM.contains(&self.op_type())
+    }
+}
+
 impl Model {
     /// All nodes: the main graph's, those of sub-graphs right after the node that holds them, then those of functions.
     pub fn nodes(&self) -> Vec<Node<'_>> {

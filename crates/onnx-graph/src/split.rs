@@ -1,8 +1,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::{
-    Dependences, ElementType, Error, Model, Port, Result, Types, builder::value_info, model::port_name,
-    walk::needed_by,
+    Dependences, ElementType, Error, Model, Port, Result, Types, Weights, builder::value_info,
+    model::port_name, walk::needed_by,
 };
 
 /// A model in two: what can be computed from some inputs alone, and the rest.
@@ -56,12 +56,14 @@ impl Model {
     }
 
     /// Splits by what depends on `early_inputs` alone: the image part of an encoder, or those nodes of a decoder that
-    /// need no prompt. What depends on no input at all is computed in whichever part needs it. `types` gives the ports
-    /// that inner values become their types.
+    /// need no prompt. What depends on no input at all is computed in whichever part needs it, unless something in the
+    /// graph is random: then early.
     ///
     /// Fails with [`Error::UnknownValue`] for a name that is no input of the graph, with [`Error::UntypedPort`] where a
     /// value that would be carried has no known element type or is no dense tensor, and as [`cut`](Self::cut) does.
-    pub fn split(&self, early_inputs: &[&str], types: &Types) -> Result<Split> {
+    pub fn split(&self, early_inputs: &[&str], weights: &Weights) -> Result<Split> {
+        // What the file records of inner values may be of another graph.
+        let types = Types::infer(&self.unrecorded(), weights)?;
         let graph = self.graph();
         let walk = Dependences::new(self)?;
         let inputs = self.inputs();
@@ -80,7 +82,7 @@ impl Model {
         let needs: HashMap<&str, BTreeSet<&str>> = found.collect();
         let early_inputs: HashSet<&str> = early_inputs.iter().copied().collect();
         // What is random must not be computed twice: then everything that needs no input is computed early.
-        let random = self.nodes().iter().any(|node| node.op_type().starts_with("Random"));
+        let random = self.nodes().iter().any(|node| node.is_random());
         let is_early = |node: usize| {
             let needs = of_node.get(node).and_then(|value| needs.get(value));
             let of_these = |needs: &&BTreeSet<&str>| needs.iter().all(|input| early_inputs.contains(input));
@@ -112,7 +114,9 @@ impl Model {
         early_needs.extend(early_outputs.iter().filter(|output| !carried.contains(output)));
         let names: Vec<&str> = inputs.iter().map(|port| port.name.as_str()).collect();
         let part = |inputs: &[&str], outputs: &[&str]| -> Result<Option<Self>> {
-            (!outputs.is_empty()).then(|| Ok(self.cut(inputs, outputs)?.with_port_types(types))).transpose()
+            (!outputs.is_empty())
+                .then(|| Ok(self.cut(inputs, outputs)?.with_port_types(&types, self)))
+                .transpose()
         };
         let late_inputs: Vec<&str> = carried.iter().chain(&names).copied().collect();
         let late = part(&late_inputs, &late_outputs)?;
@@ -125,12 +129,18 @@ impl Model {
         Ok(Split { early: part(&names, &early_needs)?, late, carried })
     }
 
-    /// Ports without a recorded type get the inferred one.
-    fn with_port_types(self, types: &Types) -> Self {
+    /// Ports that are none of the whole's have the inferred types.
+    fn with_port_types(self, types: &Types, whole: &Self) -> Self {
         let mut graph = self.graph().clone();
-        for port in graph.input.iter_mut().chain(&mut graph.output).filter(|port| port.r#type.is_unset()) {
-            if let Some(found) = types.get(port_name(port)) {
-                *port = value_info(port_name(port), found.element_type, found.shape.clone());
+        for (ports, own) in
+            [(&mut graph.input, &whole.graph().input), (&mut graph.output, &whole.graph().output)]
+        {
+            let own: HashSet<&str> = own.iter().map(port_name).collect();
+            for port in ports.iter_mut().filter(|port| !own.contains(port_name(port))) {
+                let name = port_name(port).to_owned();
+                let found = types.get(&name);
+                let element = found.map_or(ElementType::Undefined, |found| found.element_type);
+                *port = value_info(&name, element, found.and_then(|found| found.shape.clone()));
             }
         }
         self.with_graph(graph)

@@ -1,4 +1,4 @@
-//! X1, X3: a check names the graph, the node and the tensor, and looks at every value without being led astray.
+//! X1, X3, X16: a check names the graph, the node and the tensor, and looks at every value without being led astray.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -259,4 +259,21 @@ fn the_fixture_pair_is_sound() {
         let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
         assert!(findings.iter().all(|f| f.severity == Severity::Note), "{lines:?}");
     }
+}
+
+/// X16: exporters record shapes that are not the graph's; engines warn of it and compute all the same.
+#[test]
+fn a_recorded_shape_that_is_wrong_is_a_note() {
+    let dims = |sizes: [u64; 2]| sizes.map(onnx_graph::Dim::Static);
+    let model = GraphBuilder::new("g")
+        .input("x", Float32, dims([2, 3]))
+        .value("a", Float32, dims([3, 3]))
+        .node("Relu", ["x"], ["a"])
+        .node("Neg", ["a"], ["y"])
+        .output("y", Float32, dims([2, 3]))
+        .build();
+    let findings = check(&model);
+    let expected = "note: m.onnx: `a`: float32[3,3] is recorded, the graph gives float32[2,3] [recorded]";
+    assert_eq!(of(&findings, Rule::Recorded), [expected]);
+    assert!(findings.iter().all(|finding| finding.severity == Severity::Note), "{findings:?}");
 }

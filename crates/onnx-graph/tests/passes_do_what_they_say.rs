@@ -9,7 +9,7 @@ use onnx_graph::{
     Attribute::{self, Float, Int, Ints, Tensor},
     Dim, ElementType,
     ElementType::Float32,
-    Error, GraphBuilder, Model, Pass, PassSet, Weight, Weights,
+    Error, GraphBuilder, Model, Pass, PassSet, Severity, Weight, Weights,
 };
 use run::{difference, values};
 
@@ -308,19 +308,21 @@ fn factors_go_into_weights() {
     assert_eq!(operators(&model("sum"), &[Pass::Scales], 0).len(), 7);
 }
 
-/// A weight that the factor would make infinite, though the product is not.
+/// A weight that the factor would make infinite, or rob of its digits, though the product is neither.
 #[test]
-fn factors_that_overflow_stay() {
-    let model = GraphBuilder::new("g")
-        .input("x", Float32, dims([1, 1]))
-        .weight("w", Weight::float32([1, 1], &[1e30]))
-        .weight("scale", Weight::float32([1], &[1e10]))
-        .node("MatMul", ["x", "w"], ["product"])
-        .node("Mul", ["product", "scale"], ["y"])
-        .output("y", Float32, dims([1, 1]))
-        .build();
-    let done = model.rewrite(&[Pass::Scales], &Weights::inline()).unwrap();
-    assert_eq!(done.reports[0].matched, 0);
+fn factors_that_leave_the_range_stay() {
+    for (weight, factor) in [(1e30, 1e10), (1e-30, 1e-15)] {
+        let model = GraphBuilder::new("g")
+            .input("x", Float32, dims([1, 1]))
+            .weight("w", Weight::float32([1, 1], &[weight]))
+            .weight("scale", Weight::float32([1], &[factor]))
+            .node("MatMul", ["x", "w"], ["product"])
+            .node("Mul", ["product", "scale"], ["y"])
+            .output("y", Float32, dims([1, 1]))
+            .build();
+        let done = model.rewrite(&[Pass::Scales], &Weights::inline()).unwrap();
+        assert_eq!(done.reports[0].matched, 0);
+    }
 }
 
 /// Attention written out head by head; `tokens` query `keys`.
@@ -548,6 +550,45 @@ fn recorded_shapes_prove_nothing() {
         .output("y", Float32, [n(), Dim::Static(3)])
         .build();
     assert_eq!(operators(&model, &[Pass::Reshapes], 0), ["Reshape", "Reshape", "Relu"]);
+    // Nor do those of outputs.
+    let output = GraphBuilder::new("g")
+        .input("x", Float32, [n(), Dim::Static(3)])
+        .node("Relu", ["x"], ["y"])
+        .node("Shape", ["y"], ["shape"])
+        .node("Neg", ["shape"], ["z"])
+        .output("y", Float32, dims([1, 3]))
+        .output("z", ElementType::Int64, dims([2]))
+        .build();
+    let done = output.rewrite(&[Pass::ConstantFolding], &Weights::inline()).unwrap();
+    assert_eq!((done.reports[0].matched, done.model.node_count()), (0, 3));
+}
+
+/// A node may read a value itself and through its sub-graph: the name stays for the second's sake.
+#[test]
+fn what_is_read_twice_over_keeps_its_name() {
+    let branch = |result: &str| {
+        GraphBuilder::new("branch").node("Not", ["same"], [result]).output(
+            result,
+            ElementType::Bool,
+            dims([1]),
+        )
+    };
+    let model = GraphBuilder::new("g")
+        .input("c", ElementType::Bool, dims([1]))
+        .node("Identity", ["c"], ["same"])
+        .node_with(
+            "If",
+            ["same"],
+            ["y"],
+            [("then_branch", Attribute::Graph(branch("a"))), ("else_branch", Attribute::Graph(branch("b")))],
+        )
+        .output("y", ElementType::Bool, dims([1]))
+        .build();
+    let done = model.rewrite(Pass::ALL, &Weights::inline()).unwrap();
+    assert_eq!(done.model.node_count(), 2);
+    assert!(
+        done.model.check("m.onnx".as_ref(), &Weights::inline()).iter().all(|f| f.severity != Severity::Error)
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@
 mod common;
 
 use ndarray::{ArrayD, IxDyn};
-use onnx_graph::{Model, PassSet, Port, Types, Weights};
+use onnx_graph::{Model, PassSet, Port, Weights};
 use sam_runtime::{
     Tensor,
     engine::{self, Engine, EngineChoice, EngineOptions},
@@ -53,12 +53,11 @@ fn parts_and_whole_agree() {
     for (file, early) in [("TinySamEncoder.onnx", 0), ("TinySamDecoder.onnx", 1)] {
         let whole = Model::read(common::tiny_sam().join(file)).unwrap();
         let inputs: Vec<(String, Tensor)> = whole.inputs().iter().map(waves).collect();
-        let types = Types::infer(&whole, &weights).unwrap();
         // Of the encoder what belongs to its first group of inputs, of the decoder what its first input gives alone.
         let group = whole.input_groups().unwrap().remove(0);
         let names: Vec<&str> =
             group.iter().map(String::as_str).take(if early == 0 { group.len() } else { 1 }).collect();
-        let split = whole.split(&names, &types).unwrap();
+        let split = whole.split(&names, &weights).unwrap();
         let parts: Vec<Model> = [split.early, split.late].into_iter().flatten().collect();
         assert_eq!(parts.len(), 2, "{file}");
         for choice in common::engines() {

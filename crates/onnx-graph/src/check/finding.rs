@@ -60,7 +60,7 @@ rules! {
     Output, "output", "A graph's output is not produced in it.";
     Unused, "unused", "An input or initializer is used by nothing.";
     Shadow, "shadow", "A name of a sub-graph hides a value of the graph around it.";
-    Recorded, "recorded", "A type is recorded for a value that does not exist, or twice.";
+    Recorded, "recorded", "A type is recorded for a value that does not exist, or twice, or another than the graph gives.";
     Tensor, "tensor", "A tensor's values are not what its dims and type say.";
     ExternalData, "external-data", "A tensor's sidecar breaks a rule, or cannot be read.";
     NotRead, "not-read", "Values were not looked at.";

@@ -85,9 +85,8 @@ fn head(editor: &Editor<'_>, value: &str) -> Result<Option<Head>> {
     else {
         return Ok(None);
     };
-    queries.scale(factor);
-    keys.scale(of_keys);
-    Ok(Some([queries, keys, values]))
+    let kept = queries.scale(factor) && keys.scale(of_keys);
+    Ok(kept.then_some([queries, keys, values]))
 }
 
 /// Heads of one attention read the same and have the same sizes.

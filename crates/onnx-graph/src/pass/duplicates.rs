@@ -4,6 +4,7 @@ use buffa::{Message, MessageField};
 
 use crate::{
     model::tensor_name,
+    nodes::Node,
     proto::{NodeProto, TensorProto},
     tensors::sub_graphs,
 };
@@ -12,16 +13,6 @@ use super::editor::{Editor, is_standard};
 
 /// Larger constants are worth neither reading nor comparing.
 const SMALL: u64 = 4096;
-/// Each call gives something else, or may.
-const RANDOM: &[&str] = &[
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
-    "Multinomial",
-    "Bernoulli",
-    "Dropout",
-];
 
 pub(super) fn run(editor: &mut Editor<'_>) -> usize {
     let mut matched = constants(editor);
@@ -50,7 +41,7 @@ pub(super) fn run(editor: &mut Editor<'_>) -> usize {
 fn computes_the_same_each_time(node: &NodeProto) -> bool {
     // What a sub-graph computes may be another thing each time.
     let plain = !node.attribute.iter().any(|attribute| sub_graphs(attribute).next().is_some());
-    plain && is_standard(node) && !node.op_type.as_deref().is_some_and(|operator| RANDOM.contains(&operator))
+    plain && is_standard(node) && !Node::new(node).is_random()
 }
 
 /// Equal small constants become one.

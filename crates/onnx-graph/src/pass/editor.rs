@@ -7,7 +7,7 @@ use crate::{
     model::{initializer_names, port_name, tensor_name},
     proto::{AttributeProto, GraphProto, NodeProto, TensorProto},
     tensors::sub_graphs,
-    walk::needed_by,
+    walk::{captured_by, needed_by},
     weights::inline_tensor,
 };
 
@@ -38,6 +38,8 @@ pub(crate) struct Editor<'a> {
     fresh: usize,
     /// Elements that new constants may still have.
     room: u64,
+    /// Whether there are new constants.
+    added: bool,
 }
 
 impl<'a> Editor<'a> {
@@ -47,8 +49,6 @@ impl<'a> Editor<'a> {
         // Whoever cannot be walked cannot be rewritten.
         crate::Dependences::new(model)?;
         let mut graph = model.graph().clone();
-        // What the file records may be of another graph than this: only what follows from the inputs is built upon.
-        let unrecorded = model.with_graph(GraphProto { value_info: Vec::new(), ..graph.clone() });
         let nodes: Vec<_> = std::mem::take(&mut graph.node).into_iter().map(Some).collect();
         let inputs: HashSet<String> = graph.input.iter().map(|i| port_name(i).to_owned()).collect();
         // What is listed as an input too may be fed with something else.
@@ -63,7 +63,7 @@ impl<'a> Editor<'a> {
             graph,
             nodes,
             opset: model.opset("").unwrap_or(1),
-            types: Types::infer(&unrecorded, weights)?,
+            types: Types::infer(&model.unrecorded(), weights)?,
             weights,
             producer: HashMap::new(),
             uses: HashMap::new(),
@@ -72,7 +72,14 @@ impl<'a> Editor<'a> {
             constants,
             fresh: 0,
             room: 0,
+            added: false,
         };
+        // What annotations name keeps its name.
+        for annotation in &editor.graph.quantization_annotation {
+            let parameters =
+                annotation.quant_parameter_tensor_names.iter().filter_map(|entry| entry.value.clone());
+            editor.captured.extend(annotation.tensor_name.iter().cloned().chain(parameters));
+        }
         editor.names.extend(initializer_names(&editor.graph).map(str::to_owned));
         let elements = editor.graph.initializer.iter().map(elements);
         editor.room = elements.fold(SMALL_GROWTH, |sum, n| sum.saturating_add(n.saturating_mul(GROWTH)));
@@ -97,7 +104,7 @@ impl<'a> Editor<'a> {
         });
         let mut rewritten = model.with_graph(graph).into_proto();
         // Before version 4 every initializer had to be an input as well, which new ones are not.
-        if self.fresh > 0 {
+        if self.added {
             rewritten.ir_version = rewritten.ir_version.max(Some(4));
         }
         Ok(Model::from_proto(rewritten))
@@ -292,6 +299,7 @@ impl<'a> Editor<'a> {
         let element_type = ElementType::from_onnx(tensor.data_type.unwrap_or_default());
         let dims = tensor.dims.iter().map(|&d| u64::try_from(d).map_or(Dim::Unknown, Dim::Static));
         self.types.set(&name, ValueType { element_type, shape: Some(dims.collect()) });
+        self.added = true;
         self.room = self.room.saturating_sub(elements(&tensor));
         self.names.insert(name.clone());
         self.constants.insert(name, self.graph.initializer.len());
@@ -367,16 +375,13 @@ impl<'a> Editor<'a> {
             all_names(graph, &mut inner);
         }
         self.names.extend(inner);
-        let needs = needed_by(node).into_iter().filter(|need| !node.input.iter().any(|input| input == need));
+        let needs = node.attribute.iter().flat_map(sub_graphs).flat_map(captured_by);
         self.captured.extend(needs.map(str::to_owned));
     }
 
     fn drop_unused_constants(&mut self) {
         let read: HashSet<&str> =
             self.nodes.iter().flatten().flat_map(|node| node.input.iter().map(String::as_str)).collect();
-        let annotations = &self.graph.quantization_annotation;
-        let named = annotations.iter().flat_map(|annotation| &annotation.quant_parameter_tensor_names);
-        let named: HashSet<String> = named.filter_map(|entry| entry.value.clone()).collect();
         let (constants, outputs, captured) = (&self.constants, &self.outputs, &self.captured);
         self.graph.initializer.retain(|tensor| {
             let name = tensor_name(tensor);
@@ -384,7 +389,6 @@ impl<'a> Editor<'a> {
                 || read.contains(name)
                 || outputs.contains(name)
                 || captured.contains(name)
-                || named.contains(name)
         });
     }
 

@@ -24,9 +24,21 @@ pub(super) struct Linear {
 }
 
 impl Linear {
-    pub(super) fn scale(&mut self, by: f32) {
-        self.weight.iter_mut().chain(self.bias.iter_mut().flatten()).for_each(|value| *value *= by);
+    /// Multiplies the layer's result. False, with nothing changed, where numbers would overflow or lose digits.
+    pub(super) fn scale(&mut self, by: f32) -> bool {
+        let all = || self.weight.iter().chain(self.bias.iter().flatten());
+        let keeps = all().all(|&value| keeps_its_digits(value, by));
+        if keeps {
+            self.weight.iter_mut().chain(self.bias.iter_mut().flatten()).for_each(|value| *value *= by);
+        }
+        keeps
     }
+}
+
+/// Whether a number times another is one of full precision again, as far as it was one before.
+pub(super) fn keeps_its_digits(value: f32, by: f32) -> bool {
+    let product = value * by;
+    !value.is_finite() || value == 0.0 || (product.is_finite() && product.abs() >= f32::MIN_POSITIVE)
 }
 
 /// A 1x1 convolution that is nothing but a product at each place.
@@ -100,10 +112,7 @@ pub(super) fn at_one(editor: &Editor<'_>, value: &str, operator: &str, rank: usi
 pub(super) fn find_linear(editor: &Editor<'_>, value: &str) -> Result<Option<Linear>> {
     if let Some((inner, factor)) = scaled(editor, value)? {
         let mut found = product(editor, &inner)?;
-        if let Some(linear) = &mut found {
-            linear.scale(factor);
-        }
-        return Ok(found);
+        return Ok(found.take_if(|linear| linear.scale(factor)));
     }
     product(editor, value)
 }

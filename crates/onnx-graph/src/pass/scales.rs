@@ -2,7 +2,7 @@ use crate::Result;
 
 use super::{
     editor::{Editor, NodeId, is},
-    linear::factor,
+    linear::{factor, keeps_its_digits},
 };
 
 /// Operators through which a factor passes: they move elements, or choose among them.
@@ -20,7 +20,7 @@ pub(super) fn run(editor: &mut Editor<'_>) -> Result<usize> {
         let elements =
             named.filter_map(|name| editor.types.sizes(name)).map(|sizes| sizes.iter().product::<u64>());
         let elements = usize::try_from(elements.sum::<u64>()).unwrap_or(usize::MAX);
-        let fits = editor.has_room(elements) && stay_finite(editor, &parts, factor)?;
+        let fits = editor.has_room(elements) && stay_in_range(editor, &parts, factor)?;
         if !fits || !editor.substitute(&output, &input) {
             continue;
         }
@@ -71,12 +71,12 @@ fn layer_before(editor: &Editor<'_>, value: &str, factor: f32) -> Result<Option<
     }
 }
 
-/// A weight that the factor makes infinite would no longer be what it was.
-fn stay_finite(editor: &Editor<'_>, parts: &Parts, factor: f32) -> Result<bool> {
+/// Weights that the factor takes out of range would no longer be what they were.
+fn stay_in_range(editor: &Editor<'_>, parts: &Parts, factor: f32) -> Result<bool> {
     for &(id, place) in parts {
         let Some(name) = editor.node(id).and_then(|node| node.input.get(place)) else { return Ok(false) };
         let Some((_, values)) = editor.floats(name)? else { return Ok(false) };
-        if values.iter().any(|value| value.is_finite() && !(value * factor).is_finite()) {
+        if !values.iter().all(|&value| keeps_its_digits(value, factor)) {
             return Ok(false);
         }
     }
