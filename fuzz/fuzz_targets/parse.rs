@@ -11,7 +11,9 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(model) = Model::from_bytes(bytes.to_vec()) else { return };
     let weights = Weights::inline();
     let written = model.to_bytes().expect("a model that was read");
-    assert_eq!(Model::from_bytes(written).expect("what was written"), model);
+    // By bytes: a NaN is not equal to itself.
+    let again = Model::from_bytes(written.clone()).expect("what was written");
+    assert_eq!(again.to_bytes().expect("the same"), written);
     for finding in model.check(Path::new("model.onnx"), &weights) {
         assert!(!finding.to_string().contains('\n'));
     }

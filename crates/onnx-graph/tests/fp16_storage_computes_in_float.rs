@@ -7,9 +7,10 @@ mod decoded;
 
 use half::f16;
 use onnx_graph::{
-    Attribute,
+    Attribute, Dim,
     ElementType::{Bool, Float16, Float32, Int64},
-    Error, Fp16Options, GraphBuilder, KeptReason, Model, PrecisionClass, Weight, Weights, external_data,
+    Error, Fp16Options, GraphBuilder, KeptReason, Model, PrecisionClass, Severity, Weight, Weights,
+    external_data,
 };
 
 const FOUR: [f32; 4] = [1.0, 0.1, -2.5, 3e-3];
@@ -233,4 +234,20 @@ fn an_opset_without_the_cast_is_named() {
         let found = old.to_fp16(&Weights::inline(), &options);
         assert!(matches!(found, Err(Error::Opset { needed: 6, found: 5 })), "{found:?}");
     }
+}
+
+/// A wrong record of a weight is nobody's business until the weight becomes a node's result.
+#[test]
+fn records_of_stored_weights_go() {
+    let model = GraphBuilder::new("g")
+        .input("x", Float32, [Dim::Static(2)])
+        .value("w", Bool, [Dim::Static(7)])
+        .weight("w", Weight::float32([2], &[1.0, 2.0]))
+        .node("Add", ["x", "w"], ["y"])
+        .output("y", Float32, [Dim::Static(2)])
+        .build();
+    let options = Fp16Options::storage().min_elements(0);
+    let (stored, _) = model.to_fp16(&Weights::inline(), &options).unwrap();
+    let findings = stored.check("m.onnx".as_ref(), &Weights::inline());
+    assert!(findings.iter().all(|finding| finding.severity == Severity::Note), "{findings:?}");
 }

@@ -70,6 +70,9 @@ fn store_in(
         }
     }
     report.casts_added += casts.len();
+    // What is recorded of a weight was not held against it before, and would now be of a node's result.
+    let given: HashSet<&str> = casts.iter().flat_map(|cast| cast.output.iter().map(String::as_str)).collect();
+    graph.value_info.retain(|info| !given.contains(port_name(info)));
     let sub_graphs = graph.node.iter_mut().flat_map(|n| &mut n.attribute);
     for inner in sub_graphs.flat_map(|a| a.g.as_option_mut().into_iter().chain(&mut a.graphs)) {
         store_in(inner, weights, options, names, report)?;
