@@ -282,10 +282,12 @@ fn lines(out: &mut String, first: &str, parts: &[String]) {
     for (i, part) in parts.iter().enumerate() {
         let comma = if i + 1 < parts.len() { ", " } else { "" };
         let mut part: Vec<char> = format!("{part}{comma}").chars().collect();
-        if !line.is_empty() && line.chars().count() + part.len() > room + 1 {
+        // The space behind a comma may fall off the end of a line.
+        let shown = |part: &[char]| part.len() - usize::from(part.ends_with(&[' ']));
+        if !line.is_empty() && line.chars().count() + shown(&part) > room {
             flush(&mut line);
         }
-        while part.len() > room + 1 {
+        while shown(&part) > room {
             // At a space where there is one.
             let at =
                 part[..room].iter().rposition(|c| *c == ' ').filter(|at| *at > 0).map_or(room, |at| at + 1);

@@ -42,6 +42,21 @@ fn a_table_that_fits() {
     assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
 }
 
+/// A path just as long as a line has room for, and a little shorter and longer.
+#[test]
+fn paths_of_any_length_fit() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().to_str().unwrap().chars().count();
+    for length in 84..=96 {
+        let name = format!("{}.onnx", "m".repeat(length - folder - "/.onnx".len()));
+        let path = place.path().join(name);
+        std::fs::copy(fixture().join("TinySamDecoder.onnx"), &path).unwrap();
+        let (_, table, told) = inspect(&[path.to_str().unwrap()]);
+        let wide: Vec<&str> = table.lines().filter(|line| line.chars().count() > 100).collect();
+        assert!(!table.is_empty() && wide.is_empty(), "{wide:?} {told}");
+    }
+}
+
 #[test]
 fn json() {
     let model = fixture().join("TinySamEncoder.onnx");
