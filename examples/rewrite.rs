@@ -98,7 +98,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<()> {
     let model = Model::read(&arguments.model)?;
-    let weights = Weights::in_folder(folder_of(&arguments.model));
+    let weights = Weights::in_folder(arguments.model.parent().unwrap_or(Path::new("")));
     let mut out = String::new();
     let written = match &arguments.split {
         Some(early) => split(arguments, &model, &weights, early, &mut out)?,
@@ -208,14 +208,11 @@ fn save(
     Ok(())
 }
 
-/// A name alone is of the current folder.
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// Runs the original and what was written on the same random inputs, in turn.
 fn compare(engine: &dyn Engine, arguments: &Arguments, model: &Model, written: &[PathBuf]) -> Result<String> {
-    let load = |model: &Model, path: &Path| engine.load(model, folder_of(path), &path.display().to_string());
+    let load = |model: &Model, path: &Path| {
+        engine.load(model, path.parent().unwrap_or(Path::new("")), &path.display().to_string())
+    };
     let before = load(model, &arguments.model)?;
     let inputs: Vec<(String, Tensor)> = before.inputs().iter().map(random).collect::<Result<_>>()?;
     let mut after = Vec::new();

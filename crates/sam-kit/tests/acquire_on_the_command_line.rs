@@ -3,10 +3,9 @@
 #![cfg(feature = "network")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+mod command_line;
+
+use std::path::{Path, PathBuf};
 
 use sam_kit::release_assets::sha256_file;
 
@@ -14,15 +13,8 @@ fn archive() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tiny-sam/release/tiny-sam-onnx-float.zip")
 }
 
-/// Exit code, standard output and standard error, without a network.
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let beside = std::env::current_exe().unwrap();
-    let examples = beside.parent().unwrap().parent().unwrap().join("examples");
-    let mut command = Command::new(examples.join(format!("acquire{}", std::env::consts::EXE_SUFFIX)));
-    command.args(arguments).env("HF_HUB_OFFLINE", "1");
-    let output = command.output().expect("the example is built with the tests");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    command_line::run("acquire", arguments)
 }
 
 /// The same with a cache of its own.

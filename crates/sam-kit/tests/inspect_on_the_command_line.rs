@@ -1,10 +1,9 @@
 //! The example `inspect` as a person uses it: a table that fits a terminal, JSON, and one clear line where something is wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+mod command_line;
+
+use std::path::{Path, PathBuf};
 
 use sam_kit::release_assets::sha256_file;
 
@@ -12,14 +11,8 @@ fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tiny-sam/tiny-sam-onnx-float")
 }
 
-/// Exit code, standard output and standard error.
 fn inspect(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let beside = std::env::current_exe().unwrap();
-    let examples = beside.parent().unwrap().parent().unwrap().join("examples");
-    let mut command = Command::new(examples.join(format!("inspect{}", std::env::consts::EXE_SUFFIX)));
-    let output = command.args(arguments).output().expect("the example is built with the tests");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    command_line::run("inspect", arguments)
 }
 
 #[test]

@@ -2,22 +2,18 @@
 //! that the engine asked for is the engine that answers, or an error (case E6).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod command_line;
+
 use std::{
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Output,
 };
 
+use command_line::example;
 use sam_kit::sam_runtime::engine::onnxruntime::PINNED_VERSION;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
-}
-
-/// The example beside this test; `cargo test` builds both.
-fn example(name: &str) -> Command {
-    let beside = std::env::current_exe().unwrap();
-    let folder = beside.parent().unwrap().parent().unwrap().join("examples");
-    Command::new(folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
 fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
