@@ -7,6 +7,7 @@ use std::{
 
 use crate::{
     ExternalDataRule, Model, Types, ValueType, Weights,
+    nodes::normal,
     proto::{FunctionProto, ModelProto},
     write_shape,
 };
@@ -108,8 +109,7 @@ impl<'m> Checker<'m> {
     }
 
     fn new(model: &'m ModelProto, graph: &'m Path, weights: &'m Weights) -> Self {
-        let folder = weights.folder().map(|f| if f.as_os_str().is_empty() { Path::new(".") } else { f });
-        let real = folder.and_then(|folder| folder.canonicalize().ok());
+        let real = weights.folder().and_then(|folder| folder.canonicalize().ok());
         Self {
             model,
             weights,
@@ -210,14 +210,6 @@ impl<'m> Checker<'m> {
             });
         }
         self.findings.finish()
-    }
-}
-
-/// The standard domain has two names.
-fn normal(domain: Option<&str>) -> &str {
-    match domain.unwrap_or_default() {
-        "ai.onnx" => "",
-        domain => domain,
     }
 }
 

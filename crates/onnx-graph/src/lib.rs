@@ -13,6 +13,7 @@ mod error;
 mod fp16;
 mod model;
 mod nodes;
+mod order;
 mod pass;
 mod port;
 #[allow(missing_docs, unreachable_pub, unused, unused_qualifications, clippy::all, clippy::pedantic)]

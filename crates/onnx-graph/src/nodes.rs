@@ -25,10 +25,7 @@ impl<'m> Node<'m> {
 
     /// The operator's domain; empty for the standard operators.
     pub fn domain(self) -> &'m str {
-        match self.proto.domain.as_deref().unwrap_or_default() {
-            "ai.onnx" => "",
-            domain => domain,
-        }
+        domain_of(self.proto)
     }
 
     /// The node's own name, often empty.
@@ -82,6 +79,19 @@ impl Node<'_> {
     }
 }
 
+/// The domain of a node's operator; empty for the standard ones.
+pub(crate) fn domain_of(node: &NodeProto) -> &str {
+    normal(node.domain.as_deref())
+}
+
+/// The standard operators' domain has two names; here it is the empty one.
+pub(crate) fn normal(domain: Option<&str>) -> &str {
+    match domain.unwrap_or_default() {
+        "ai.onnx" => "",
+        domain => domain,
+    }
+}
+
 impl Model {
     /// All nodes: the main graph's, those of sub-graphs right after the node that holds them, then those of functions.
     pub fn nodes(&self) -> Vec<Node<'_>> {
@@ -95,7 +105,7 @@ impl Model {
 
     /// The version of an imported operator set; the standard operators' domain is empty.
     pub fn opset(&self, domain: &str) -> Option<i64> {
-        let same = |found: &str| found == domain || (domain.is_empty() && found == "ai.onnx");
+        let same = |found: &str| found == domain || normal(Some(found)) == domain;
         self.opset_imports().into_iter().find(|o| same(&o.domain)).map(|o| o.version)
     }
 

@@ -192,8 +192,6 @@ impl<'p> Target<'p> {
         let real = |path: &Path| {
             fs::canonicalize(path).map_err(|source| Error::Io { path: path.to_owned(), source })
         };
-        // The folder of a path without one is the current one.
-        let from = if from == OsStr::new("") { Path::new(".") } else { from };
         if real(from)? != real(self.folder)? {
             let (tensor, to) = (first.tensor.clone(), self.folder.to_owned());
             return Err(Error::SidecarOutOfReach { tensor, from: from.to_owned(), to });

@@ -72,26 +72,27 @@ impl Model {
         {
             return Err(Error::UnknownValue { name: unknown.to_owned() });
         }
-        let of_node: Vec<&str> = graph
+        let (nodes, values): (Vec<usize>, Vec<&str>) = graph
             .node
             .iter()
-            .map(|n| n.output.iter().find(|o| !o.is_empty()).map_or("", String::as_str))
-            .collect();
-        let values: Vec<&str> = of_node.iter().copied().filter(|value| !value.is_empty()).collect();
-        let found = values.iter().copied().zip(walk.inputs_of_each(&values)?);
-        let needs: HashMap<&str, BTreeSet<&str>> = found.collect();
+            .enumerate()
+            .filter_map(|(node, proto)| Some((node, proto.output.iter().find(|o| !o.is_empty())?.as_str())))
+            .unzip();
         let early_inputs: HashSet<&str> = early_inputs.iter().copied().collect();
         // What is random must not be computed twice: then everything that needs no input is computed early.
         let random = self.nodes().iter().any(|node| node.is_random());
-        let is_early = |node: usize| {
-            let needs = of_node.get(node).and_then(|value| needs.get(value));
-            let of_these = |needs: &&BTreeSet<&str>| needs.iter().all(|input| early_inputs.contains(input));
-            needs.filter(of_these).is_some_and(|needs| random || !needs.is_empty())
+        let comes_early = |needs: &BTreeSet<&str>| {
+            (random || !needs.is_empty()) && needs.iter().all(|input| early_inputs.contains(input))
         };
-        let early_values: HashSet<&str> = (0..graph.node.len())
-            .filter(|&node| is_early(node))
-            .flat_map(|node| graph.node[node].output.iter().map(String::as_str))
+        let needs = walk.inputs_of_each(&values)?;
+        let early: HashSet<usize> = nodes
+            .into_iter()
+            .zip(&needs)
+            .filter(|(_, needs)| comes_early(needs))
+            .map(|(node, _)| node)
             .collect();
+        let early_values: HashSet<&str> =
+            early.iter().flat_map(|&node| &graph.node[node].output).map(String::as_str).collect();
         let (early_outputs, late_outputs): (Vec<&str>, Vec<&str>) = graph
             .output
             .iter()
@@ -101,7 +102,7 @@ impl Model {
         let wanted = walk.reach(&late_outputs, &HashSet::new())?.nodes;
         let read_late: BTreeSet<&str> = wanted
             .iter()
-            .filter(|&&node| !is_early(node))
+            .filter(|node| !early.contains(node))
             .flat_map(|&node| needed_by(&graph.node[node]))
             .collect();
         let carried: Vec<&str> = graph

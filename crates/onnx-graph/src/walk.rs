@@ -3,6 +3,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use crate::{
     Error, Model, Result,
     model::{initializer_names, port_name},
+    order::{in_order, left_out},
     proto::{GraphProto, NodeProto},
     tensors::sub_graphs,
 };
@@ -151,35 +152,18 @@ impl<'m> Dependences<'m> {
     /// The reached nodes, each behind those that it needs. They stand in any order in a malformed file, and a cycle among
     /// them can never be evaluated.
     fn order(&self, reach: &Reach<'m>) -> Result<Vec<usize>> {
-        let mut order = Vec::with_capacity(reach.nodes.len());
-        let mut users: HashMap<usize, Vec<usize>> = HashMap::new();
-        let mut missing: HashMap<usize, usize> = HashMap::new();
-        for &node in &reach.nodes {
-            let before: HashSet<usize> =
-                self.needs[node].iter().filter_map(|n| self.producer.get(n).copied()).collect();
-            let before: Vec<usize> = before.into_iter().filter(|n| reach.nodes.contains(n)).collect();
-            missing.insert(node, before.len());
-            for producer in before {
-                users.entry(producer).or_default().push(node);
-            }
-        }
-        let mut ready: Vec<usize> = missing.iter().filter(|(_, m)| **m == 0).map(|(n, _)| *n).collect();
-        while let Some(node) = ready.pop() {
-            missing.remove(&node);
-            order.push(node);
-            for user in users.remove(&node).unwrap_or_default() {
-                if let Some(count) = missing.get_mut(&user) {
-                    *count -= 1;
-                    if *count == 0 {
-                        ready.push(user);
-                    }
-                }
-            }
-        }
-        match missing.keys().min() {
-            None => Ok(order),
-            Some(&node) => {
-                let name = self.nodes[node].output.iter().find(|o| !o.is_empty()).cloned();
+        let nodes: Vec<usize> = reach.nodes.iter().copied().collect();
+        let place: HashMap<usize, usize> = nodes.iter().enumerate().map(|(at, &node)| (node, at)).collect();
+        let needed = |&node: &usize| {
+            let producers = self.needs[node].iter().filter_map(|need| self.producer.get(need));
+            producers.filter_map(|producer| place.get(producer).copied()).collect()
+        };
+        let needs: Vec<BTreeSet<usize>> = nodes.iter().map(needed).collect();
+        let order = in_order(&needs);
+        match left_out(&order, nodes.len()) {
+            None => Ok(order.into_iter().map(|at| nodes[at]).collect()),
+            Some(at) => {
+                let name = self.nodes[nodes[at]].output.iter().find(|o| !o.is_empty()).cloned();
                 Err(Error::Cycle { name: name.unwrap_or_default() })
             }
         }

@@ -27,7 +27,10 @@ impl Weights {
 
     /// The folder that locations are relative to.
     pub(crate) fn folder(&self) -> Option<&Path> {
-        self.folder.as_deref()
+        // The folder of a path without one is the current one.
+        self.folder
+            .as_deref()
+            .map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
     }
 
     /// The tensor's elements in row-major order, each in little-endian bytes, exactly as many as dims and type need.

@@ -469,6 +469,14 @@ fn cycles_are_errors_and_shadows_are_none() {
         .build();
     let error = cycle.rewrite(&[], &Weights::inline()).unwrap_err();
     assert!(matches!(error, Error::Cycle { .. }), "{error:?}");
+    let twice = GraphBuilder::new("g")
+        .input("x", Float32, dims([2]))
+        .node("Relu", ["x"], ["y"])
+        .node("Neg", ["x"], ["y"])
+        .output("y", Float32, dims([2]))
+        .build();
+    let error = twice.rewrite(&[], &Weights::inline()).unwrap_err();
+    assert!(matches!(error, Error::DefinedTwice { .. }), "{error:?}");
     let branch = |name: &str| {
         let inner = GraphBuilder::new("branch").node("Neg", ["x"], ["later"]).node("Relu", ["later"], [name]);
         inner.output(name, Float32, dims([2]))

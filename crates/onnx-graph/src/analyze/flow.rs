@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::{
     Model,
     model::{initializer_names, port_name},
+    nodes::domain_of,
     proto::NodeProto,
     walk::needed_by,
 };
@@ -134,10 +135,7 @@ impl<'m> Flow<'m> {
 
 /// The operator of a node of the standard set; empty for any other.
 pub(crate) fn standard_op(node: &NodeProto) -> &str {
-    match node.domain.as_deref().unwrap_or_default() {
-        "" | "ai.onnx" => node.op_type.as_deref().unwrap_or_default(),
-        _ => "",
-    }
+    if domain_of(node).is_empty() { node.op_type.as_deref().unwrap_or_default() } else { "" }
 }
 
 fn order(sources: &[Vec<usize>], users: &[Vec<usize>]) -> Vec<usize> {

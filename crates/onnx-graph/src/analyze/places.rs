@@ -6,6 +6,7 @@ use super::flow::standard_op;
 use crate::{
     Dim, ElementType, Model, Port, Types, ValueType,
     model::{initializer_names, port_name, tensor_name},
+    nodes::{domain_of, normal},
     proto::{GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto},
     tensors::sub_graphs,
 };
@@ -97,10 +98,7 @@ impl<'m> Scopes<'m> {
 impl<'m> Place<'m> {
     /// The operator's domain; empty for the standard operators.
     pub(crate) fn domain(&self) -> &'m str {
-        match self.node.domain.as_deref().unwrap_or_default() {
-            "ai.onnx" => "",
-            domain => domain,
-        }
+        domain_of(self.node)
     }
 
     /// The operator.
@@ -110,10 +108,7 @@ impl<'m> Place<'m> {
 
     /// The version of the node's operator set that is imported here.
     pub(crate) fn opset(&self) -> Option<i64> {
-        let own = |import: &&OperatorSetIdProto| match import.domain.as_deref().unwrap_or_default() {
-            "ai.onnx" => self.domain().is_empty(),
-            domain => domain == self.domain(),
-        };
+        let own = |import: &&OperatorSetIdProto| normal(import.domain.as_deref()) == self.domain();
         self.scopes.all[self.scope].opsets.iter().find(own).map(|import| import.version.unwrap_or_default())
     }
 

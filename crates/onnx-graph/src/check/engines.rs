@@ -2,11 +2,8 @@
 
 use std::path::Path;
 
-use super::{
-    finding::{At, Finding, Findings, Rule, short},
-    normal,
-};
-use crate::Model;
+use super::finding::{At, Finding, Findings, Rule, short};
+use crate::{Model, nodes::normal};
 
 /// The versions of IR and standard operators that an engine runs.
 ///

@@ -1,16 +1,18 @@
 //! Model-local functions: a graph each, which sees nothing but its inputs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
     Checker,
     finding::{At, Rule, short},
     graphs::Frame,
     key,
-    nodes::domain_of,
-    normal,
 };
-use crate::proto::{FunctionProto, NodeProto};
+use crate::{
+    nodes::{domain_of, normal},
+    order::{in_order, left_out},
+    proto::{FunctionProto, NodeProto},
+};
 
 impl<'m> Checker<'m> {
     pub(super) fn functions(&mut self) {
@@ -64,26 +66,13 @@ impl<'m> Checker<'m> {
     fn recursion(&mut self) {
         let by_key: HashMap<_, usize> =
             self.model.functions.iter().enumerate().map(|(index, function)| (key(function), index)).collect();
-        let mut callers: Vec<Vec<usize>> = vec![Vec::new(); self.model.functions.len()];
-        let mut waits: Vec<usize> = vec![0; self.model.functions.len()];
-        for (index, function) in self.model.functions.iter().enumerate() {
-            let mut called = HashSet::new();
+        let callees = |function: &'m FunctionProto| {
+            let mut called = BTreeSet::new();
             calls(&function.node, &by_key, &mut called);
-            waits[index] = called.len();
-            for callee in called {
-                callers[callee].push(index);
-            }
-        }
-        let mut ready: Vec<usize> = (0..waits.len()).filter(|&i| waits[i] == 0).collect();
-        while let Some(index) = ready.pop() {
-            for &caller in &callers[index] {
-                waits[caller] -= 1;
-                if waits[caller] == 0 {
-                    ready.push(caller);
-                }
-            }
-        }
-        if let Some(index) = waits.iter().position(|&waits| waits > 0) {
+            called
+        };
+        let needs: Vec<_> = self.model.functions.iter().map(callees).collect();
+        if let Some(index) = left_out(&in_order(&needs), needs.len()) {
             let name = self.model.functions.get(index).map_or("", |function| key(function).1);
             self.findings
                 .error(Rule::Cycle, At::default().value(name), || "the function calls itself".to_owned());
@@ -95,7 +84,7 @@ impl<'m> Checker<'m> {
 fn calls<'m>(
     nodes: &'m [NodeProto],
     functions: &HashMap<(&'m str, &'m str, &'m str), usize>,
-    called: &mut HashSet<usize>,
+    called: &mut BTreeSet<usize>,
 ) {
     for node in nodes {
         let name = node.op_type.as_deref().unwrap_or_default();

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     ElementType,
     model::{initializer_names, port_name, sparse_name, tensor_name},
+    order::{in_order, left_out, needed_nodes},
     proto::{AttributeProto, GraphProto, NodeProto, ValueInfoProto, type_proto},
-    walk::needed_by,
 };
 
 /// The values of one graph, as far as the check has come.
@@ -234,26 +234,8 @@ impl<'m> Checker<'m> {
         for (index, node) in nodes.iter().enumerate() {
             producer.extend(node.output.iter().map(|output| (output.as_str(), index)));
         }
-        let mut users: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
-        let mut waits: Vec<usize> = vec![0; nodes.len()];
-        for (index, node) in nodes.iter().enumerate() {
-            let before: HashSet<usize> =
-                needed_by(node).iter().filter_map(|n| producer.get(n)).copied().collect();
-            waits[index] = before.len();
-            for before in before {
-                users[before].push(index);
-            }
-        }
-        let mut ready: Vec<usize> = (0..nodes.len()).filter(|&i| waits[i] == 0).collect();
-        while let Some(index) = ready.pop() {
-            for &user in &users[index] {
-                waits[user] -= 1;
-                if waits[user] == 0 {
-                    ready.push(user);
-                }
-            }
-        }
-        let Some(index) = waits.iter().position(|&waits| waits > 0) else { return };
+        let needs: Vec<_> = nodes.iter().map(|node| needed_nodes(node, &producer)).collect();
+        let Some(index) = left_out(&in_order(&needs), nodes.len()) else { return };
         if let Some(output) = nodes.get(index).and_then(|node| node.output.iter().find(|o| !o.is_empty())) {
             let at = At { scope, ..At::default() }.value(output);
             self.findings

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     ElementType,
+    nodes::domain_of,
     proto::{AttributeProto, NodeProto},
 };
 
@@ -206,14 +207,6 @@ impl<'m> Checker<'m> {
             bound.or(said.filter(|_| index == 0)).or_else(|| parameter.types.only())
         };
         (0..node.output.len()).map(of).collect()
-    }
-}
-
-/// The domain of a node's operator, empty for the standard one.
-pub(super) fn domain_of(node: &NodeProto) -> &str {
-    match node.domain.as_deref().unwrap_or_default() {
-        "ai.onnx" => "",
-        domain => domain,
     }
 }
 

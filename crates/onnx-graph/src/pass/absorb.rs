@@ -1,12 +1,12 @@
 use crate::{
-    Dim, Result, ValueType,
+    Dim, ElementType, Result, ValueType,
     attributes::{axis, from_int, int, perm},
 };
 
 use super::{
+    attention::{BY_HEAD, TURNED, by_head},
     editor::{Editor, NodeId, is},
     linear::{Linear, find_linear},
-    pointwise::add_product,
     reshapes::{self, OPSET_OF_RESHAPE},
     transposes,
 };
@@ -19,11 +19,6 @@ pub(super) fn run(editor: &mut Editor<'_>) -> Result<usize> {
     }
     Ok(matched)
 }
-
-/// Batch, heads, tokens, channels of one head: queries as `[0, 2, 1, 3]` of what the layer gives.
-const BY_HEAD: &[usize] = &[0, 2, 1, 3];
-/// The same for keys, channels before tokens.
-const TURNED: &[usize] = &[0, 2, 3, 1];
 
 /// Attention over all heads at once, all of its sizes known.
 struct Attention {
@@ -157,7 +152,7 @@ impl Attention {
         let hint = self.joined.clone();
         let (heads, n) = (self.heads as i64, self.query_count as i64);
         let (of_key, of_value) = self.channels();
-        let queries = self.by_head(editor, &self.queries, BY_HEAD, &hint);
+        let queries = by_head(editor, &self.queries, self.heads, BY_HEAD, &hint);
         let weight = per_head(&self.keys, self.heads, true);
         let weight =
             editor.add_floats("keys", &[1, self.heads as u64, of_key as u64, self.keys.ins as u64], &weight);
@@ -193,7 +188,7 @@ impl Attention {
             let bias = editor.add_floats("values_bias", &[1, self.heads as u64, 1, of_value as u64], bias);
             result = add(editor, "Add", &[&result, &bias], &shape, &hint);
         }
-        let by_token = transposes::add(editor, &result, &[0, 2, 1, 3], &hint);
+        let by_token = transposes::add(editor, &result, BY_HEAD, &hint);
         reshapes::add(editor, &by_token, &[0, 0, self.values.outs as i64], &hint)
     }
 
@@ -203,7 +198,7 @@ impl Attention {
         let (heads, m) = (self.heads as i64, self.key_count as i64);
         let (of_key, of_value) = self.channels();
         let (n, all) = (self.query_count, self.heads * self.key_count);
-        let keys = self.by_head(editor, &self.keys, TURNED, &hint);
+        let keys = by_head(editor, &self.keys, self.heads, TURNED, &hint);
         let weight = per_head(&self.queries, self.heads, false);
         let weight = editor.add_floats(
             "queries",
@@ -217,7 +212,7 @@ impl Attention {
             &self.shape(&[self.heads, self.queries.ins, self.key_count]),
             &hint,
         );
-        let moved = transposes::add(editor, &moved, &[0, 2, 1, 3], &hint);
+        let moved = transposes::add(editor, &moved, BY_HEAD, &hint);
         let moved = reshapes::add(editor, &moved, &[0, 0, heads * m], &hint);
         let mut scores =
             add(editor, "MatMul", &[&self.queries.source, &moved], &self.shape(&[n, all]), &hint);
@@ -231,7 +226,7 @@ impl Attention {
         let scores = reshapes::add(editor, &scores, &[0, 0, heads, m], &hint);
         let weights = softmax(editor, &scores, &self.shape(&[n, self.heads, self.key_count]), &hint);
         let weights = reshapes::add(editor, &weights, &[0, 0, heads * m], &hint);
-        let values = self.by_head(editor, &self.values, BY_HEAD, &hint);
+        let values = by_head(editor, &self.values, self.heads, BY_HEAD, &hint);
         let outs = output.linear.outs;
         // Rows of the layer behind are the heads' channels, one head after the other.
         let weight = editor.add_floats(
@@ -257,18 +252,6 @@ impl Attention {
         }
     }
 
-    /// The layer's result, by heads.
-    fn by_head(&self, editor: &mut Editor<'_>, linear: &Linear, axes: &[usize], hint: &str) -> String {
-        let weight = editor.add_floats("heads", &[linear.ins as u64, linear.outs as u64], &linear.weight);
-        let bias =
-            linear.bias.as_ref().map(|bias| editor.add_floats("heads_bias", &[bias.len() as u64], bias));
-        let all = add_product(editor, &linear.source, &weight, bias.as_deref(), linear.outs, hint);
-        let channels = (linear.outs / self.heads) as i64;
-        let split = reshapes::add(editor, &all, &[0, 0, self.heads as i64, channels], hint);
-        let axes: Vec<i64> = axes.iter().map(|&axis| axis as i64).collect();
-        transposes::add(editor, &split, &axes, hint)
-    }
-
     fn shape(&self, dims: &[usize]) -> Vec<u64> {
         [self.batch].into_iter().chain(dims.iter().map(|&dim| dim as u64)).collect()
     }
@@ -291,11 +274,10 @@ fn per_head(linear: &Linear, heads: usize, turned: bool) -> Vec<f32> {
     };
     let mut weight = Vec::with_capacity(linear.weight.len());
     for head in 0..heads {
+        let columns = head * channels..(head + 1) * channels;
         if turned {
-            let columns = head * channels..(head + 1) * channels;
             weight.extend(columns.flat_map(|column| (0..linear.ins).map(move |row| at(row, column))));
         } else {
-            let columns = head * channels..(head + 1) * channels;
             weight.extend((0..linear.ins).flat_map(|row| columns.clone().map(move |column| at(row, column))));
         }
     }
@@ -303,17 +285,18 @@ fn per_head(linear: &Linear, heads: usize, turned: bool) -> Vec<f32> {
 }
 
 fn add(editor: &mut Editor<'_>, operator: &str, inputs: &[&str], sizes: &[u64], hint: &str) -> String {
-    let shape = Some(sizes.iter().map(|&size| Dim::Static(size)).collect());
-    let value_type = ValueType { element_type: crate::ElementType::Float32, shape };
-    editor.add(operator, inputs, Vec::new(), hint, Some(value_type))
+    editor.add(operator, inputs, Vec::new(), hint, Some(floats(sizes)))
 }
 
 fn softmax(editor: &mut Editor<'_>, scores: &str, sizes: &[u64], hint: &str) -> String {
-    let shape = Some(sizes.iter().map(|&size| Dim::Static(size)).collect());
-    let value_type = ValueType { element_type: crate::ElementType::Float32, shape };
     // The last axis by its number: before operator set 13 a negative one is not sure to be understood.
     let last = sizes.len() as i64 - 1;
-    editor.add("Softmax", &[scores], vec![from_int("axis", last)], hint, Some(value_type))
+    editor.add("Softmax", &[scores], vec![from_int("axis", last)], hint, Some(floats(sizes)))
+}
+
+fn floats(sizes: &[u64]) -> ValueType {
+    let shape = Some(sizes.iter().map(|&size| Dim::Static(size)).collect());
+    ValueType { element_type: ElementType::Float32, shape }
 }
 
 /// What a layer gives, taken apart into heads.

@@ -40,7 +40,7 @@ fn rewrite(editor: &mut Editor<'_>, id: NodeId) -> Result<bool> {
     }
     let all = [0, 1, 2].map(|role| joined(&heads, role));
     let [Some(queries), Some(keys), Some(values)] = all else { return Ok(false) };
-    let rank = |value: &str| editor.types.get(value).and_then(|t| t.shape.as_ref()).map(Vec::len);
+    let rank = |value: &str| editor.types.rank(value);
     let batch = |value: &str| editor.types.get(value).and_then(|t| t.shape.as_ref()?.first().cloned());
     let layers = [&queries, &keys, &values];
     let alike = layers
@@ -120,19 +120,9 @@ fn build(
     values: &Linear,
     hint: &str,
 ) -> String {
-    let split = |editor: &mut Editor<'_>, linear: &Linear, axes: &[i64]| {
-        let weight = [linear.ins as u64, linear.outs as u64];
-        let weight = editor.add_floats("heads", &weight, &linear.weight);
-        let bias =
-            linear.bias.as_ref().map(|bias| editor.add_floats("heads_bias", &[bias.len() as u64], bias));
-        let all = add_product(editor, &linear.source, &weight, bias.as_deref(), linear.outs, hint);
-        // A 0 keeps the dim that is there: batch and tokens may be of any size.
-        let by_head = reshapes::add(editor, &all, &[0, 0, heads as i64, (linear.outs / heads) as i64], hint);
-        transposes::add(editor, &by_head, axes, hint)
-    };
-    let queries_by_head = split(editor, queries, &[0, 2, 1, 3]);
-    let keys_by_head = split(editor, keys, &[0, 2, 3, 1]);
-    let values_by_head = split(editor, values, &[0, 2, 1, 3]);
+    let queries_by_head = by_head(editor, queries, heads, BY_HEAD, hint);
+    let keys_by_head = by_head(editor, keys, heads, TURNED, hint);
+    let values_by_head = by_head(editor, values, heads, BY_HEAD, hint);
     let dims = |editor: &Editor<'_>, rows: &str, columns: &str, last: usize| {
         let (rows, columns) = (editor.types.get(rows)?, editor.types.get(columns)?);
         let mut dims: Vec<Dim> = rows.shape.clone()?;
@@ -145,6 +135,27 @@ fn build(
     let weights = editor.add("Softmax", &[&scores], vec![from_int("axis", 3)], hint, of_scores);
     let of_result = dims(editor, &queries_by_head, &values_by_head, 3);
     let result = editor.add("MatMul", &[&weights, &values_by_head], Vec::new(), hint, of_result);
-    let by_token = transposes::add(editor, &result, &[0, 2, 1, 3], hint);
+    let by_token = transposes::add(editor, &result, BY_HEAD, hint);
     reshapes::add(editor, &by_token, &[0, 0, values.outs as i64], hint)
+}
+
+/// Batch, heads, tokens, channels of one head: of what is split into `[batch, tokens, heads, channels]`, and back.
+pub(super) const BY_HEAD: &[usize] = &[0, 2, 1, 3];
+/// The same with channels before tokens, as keys are multiplied.
+pub(super) const TURNED: &[usize] = &[0, 2, 3, 1];
+
+/// Adds a layer whose result is taken apart into heads and transposed by `axes`.
+pub(super) fn by_head(
+    editor: &mut Editor<'_>,
+    linear: &Linear,
+    heads: usize,
+    axes: &[usize],
+    hint: &str,
+) -> String {
+    let weight = editor.add_floats("heads", &[linear.ins as u64, linear.outs as u64], &linear.weight);
+    let bias = linear.bias.as_ref().map(|bias| editor.add_floats("heads_bias", &[bias.len() as u64], bias));
+    let all = add_product(editor, &linear.source, &weight, bias.as_deref(), linear.outs, hint);
+    // A 0 keeps the dim that is there: batch and tokens may be of any size.
+    let split = reshapes::add(editor, &all, &[0, 0, heads as i64, (linear.outs / heads) as i64], hint);
+    transposes::add(editor, &split, axes, hint)
 }

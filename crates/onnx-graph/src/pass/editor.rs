@@ -5,6 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use crate::{
     Dim, ElementType, Error, Model, Result, Types, ValueType, Weights,
     model::{initializer_names, port_name, tensor_name},
+    nodes::domain_of,
+    order::{in_order, left_out},
     proto::{AttributeProto, GraphProto, NodeProto, TensorProto},
     tensors::sub_graphs,
     walk::{captured_by, needed_by},
@@ -46,8 +48,6 @@ impl<'a> Editor<'a> {
     /// Takes the main graph of a model apart. Fails where that is no proper graph: a value defined twice, or needing
     /// itself.
     pub(crate) fn new(model: &Model, weights: &'a Weights) -> Result<Self> {
-        // Whoever cannot be walked cannot be rewritten.
-        crate::Dependences::new(model)?;
         let mut graph = model.graph().clone();
         let nodes: Vec<_> = std::mem::take(&mut graph.node).into_iter().map(Some).collect();
         let inputs: HashSet<String> = graph.input.iter().map(|i| port_name(i).to_owned()).collect();
@@ -63,6 +63,7 @@ impl<'a> Editor<'a> {
             graph,
             nodes,
             opset: model.opset("").unwrap_or(1),
+            // This finds what is defined twice, too.
             types: Types::infer(&model.unrecorded(), weights)?,
             weights,
             producer: HashMap::new(),
@@ -394,44 +395,28 @@ impl<'a> Editor<'a> {
 
     /// The order of all nodes. Fails with [`Error::Cycle`] where some need their own results.
     fn whole_order(&self) -> Result<Vec<NodeId>> {
-        let order = self.order();
-        if order.len() == self.node_count() {
-            return Ok(order);
+        let mut order = in_order(&self.needs());
+        if let Some(id) = left_out(&order, self.nodes.len()) {
+            let name = self.node(id).and_then(|node| node.output.iter().find(|output| !output.is_empty()));
+            return Err(Error::Cycle { name: name.cloned().unwrap_or_default() });
         }
-        let ordered: HashSet<NodeId> = order.into_iter().collect();
-        let node = self.ids().filter(|id| !ordered.contains(id)).find_map(|id| self.node(id));
-        let name = node.and_then(|node| node.output.iter().find(|output| !output.is_empty()));
-        Err(Error::Cycle { name: name.cloned().unwrap_or_default() })
+        order.retain(|&id| self.node(id).is_some());
+        Ok(order)
     }
 
-    /// Every node behind those that it needs, but for those on a cycle and behind one; of those that could come next, the one with the lowest number.
+    /// Every node behind those that it needs, but for those on a cycle and behind one; of those that could come next, the
+    /// one with the lowest number.
     pub(crate) fn order(&self) -> Vec<NodeId> {
-        let mut missing: Vec<usize> = vec![0; self.nodes.len()];
-        let mut waiting: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
-        let mut ready = BTreeSet::new();
-        for (id, node) in self.nodes.iter().enumerate() {
-            let Some(node) = node else { continue };
-            let needs: BTreeSet<NodeId> =
-                needed_by(node).into_iter().filter_map(|need| self.producer(need)).collect();
-            missing[id] = needs.len();
-            if needs.is_empty() {
-                ready.insert(id);
-            }
-            for need in needs {
-                waiting.entry(need).or_default().push(id);
-            }
-        }
-        let mut order = Vec::with_capacity(self.nodes.len());
-        while let Some(id) = ready.pop_first() {
-            order.push(id);
-            for next in waiting.remove(&id).unwrap_or_default() {
-                missing[next] -= 1;
-                if missing[next] == 0 {
-                    ready.insert(next);
-                }
-            }
-        }
+        let mut order = in_order(&self.needs());
+        order.retain(|&id| self.node(id).is_some());
         order
+    }
+
+    /// Of each number the nodes that it needs; of one without a node, none.
+    fn needs(&self) -> Vec<BTreeSet<NodeId>> {
+        let needed =
+            |node: &NodeProto| needed_by(node).into_iter().filter_map(|need| self.producer(need)).collect();
+        self.nodes.iter().map(|node| node.as_ref().map(needed).unwrap_or_default()).collect()
     }
 }
 
@@ -447,7 +432,7 @@ pub(crate) fn is(node: &NodeProto, operator: &str) -> bool {
 }
 
 pub(crate) fn is_standard(node: &NodeProto) -> bool {
-    matches!(node.domain.as_deref(), None | Some("" | "ai.onnx"))
+    domain_of(node).is_empty()
 }
 
 /// Every name that a sub-graph, or one within, speaks of. The depth is bounded by the decoder.

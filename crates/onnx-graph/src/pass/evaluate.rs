@@ -54,14 +54,19 @@ impl Value {
         let Some(dims) = dims.filter(|dims| count(dims).is_some_and(|n| n > 0 && n <= MAX_FOLDED)) else {
             return Ok(None);
         };
-        let bytes = weights.bytes(tensor)?;
+        // Only once the type is one that is computed with.
+        let bytes = || weights.bytes(tensor);
         let elements = match ElementType::from_onnx(tensor.data_type.unwrap_or_default()) {
             ElementType::Float32 => {
-                Float32(bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect())
+                Float32(bytes()?.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect())
             }
-            ElementType::Int64 => Int64(bytes.as_chunks().0.iter().map(|&b| i64::from_le_bytes(b)).collect()),
-            ElementType::Int32 => Int32(bytes.as_chunks().0.iter().map(|&b| i32::from_le_bytes(b)).collect()),
-            ElementType::Bool => Bool(bytes.iter().map(|&b| b != 0).collect()),
+            ElementType::Int64 => {
+                Int64(bytes()?.as_chunks().0.iter().map(|&b| i64::from_le_bytes(b)).collect())
+            }
+            ElementType::Int32 => {
+                Int32(bytes()?.as_chunks().0.iter().map(|&b| i32::from_le_bytes(b)).collect())
+            }
+            ElementType::Bool => Bool(bytes()?.iter().map(|&b| b != 0).collect()),
             _ => return Ok(None),
         };
         Ok(Some(Self { dims, elements }))

@@ -43,13 +43,6 @@ fn fold(editor: &mut Editor<'_>, id: NodeId) -> Result<bool> {
             inputs.push(None);
             continue;
         };
-        let known = matches!(
-            ElementType::from_onnx(tensor.data_type.unwrap_or_default()),
-            ElementType::Float32 | ElementType::Int64 | ElementType::Int32 | ElementType::Bool
-        );
-        if !known {
-            return Ok(false);
-        }
         match Value::read(tensor, editor.weights())? {
             Some(value) => inputs.push(Some(value)),
             None => return Ok(false),

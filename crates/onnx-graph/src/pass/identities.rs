@@ -36,7 +36,7 @@ fn does_nothing(editor: &Editor<'_>, id: NodeId) -> Result<Option<(String, Strin
         }
         "Reshape" | "Expand" | "Flatten" => same_shape(editor, first, output).then_some(first),
         "Transpose" => {
-            let rank = editor.types.get(first).and_then(|t| t.shape.as_ref()).map(Vec::len);
+            let rank = editor.types.rank(first);
             perm(node, rank)
                 .filter(|axes| axes.iter().enumerate().all(|(at, &axis)| at == axis))
                 .map(|_| first)
@@ -87,7 +87,7 @@ fn neutral<'n>(
 ) -> Result<Option<&'n String>> {
     let [a, b] = node.input.as_slice() else { return Ok(None) };
     let candidates: &[(&String, &String)] = if either { &[(a, b), (b, a)] } else { &[(a, b)] };
-    let rank = |value: &str| editor.types.get(value).and_then(|t| t.shape.as_ref()).map(Vec::len);
+    let rank = |value: &str| editor.types.rank(value);
     for &(kept, other) in candidates {
         if editor.scalar(other)?.is_some_and(|found| found.to_bits() == number.to_bits())
             && rank(kept).is_some_and(|rank_of_kept| rank(other) <= Some(rank_of_kept))

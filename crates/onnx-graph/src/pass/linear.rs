@@ -182,7 +182,7 @@ pub(super) fn scaled(editor: &Editor<'_>, value: &str) -> Result<Option<(String,
 /// What a node multiplies with one constant number, if it leaves the shape as it is, and the number.
 pub(super) fn factor(editor: &Editor<'_>, node: &NodeProto) -> Result<Option<(String, f32)>> {
     let [a, b] = node.input.as_slice() else { return Ok(None) };
-    let rank = |value: &str| editor.types.get(value).and_then(|t| t.shape.as_ref()).map(Vec::len);
+    let rank = |value: &str| editor.types.rank(value);
     let fits = |kept: &str, number: &str| rank(kept).is_some_and(|kept| rank(number) <= Some(kept));
     if is(node, "Mul") {
         for (kept, number) in [(a, b), (b, a)] {

@@ -124,40 +124,31 @@ impl PassSet {
             Duplicates, Identities, PointwiseConvolutions, Reshapes, Scales, SeparateNorms,
             TokenConvolutions, Transposes,
         };
+        // The sets differ in which convolutions become products, and in what is for one engine alone.
+        macro_rules! with {
+            ($convolutions:ident $(, $last:ident)?) => {
+                &[
+                    ConstantsToInitializers,
+                    ConstantFolding,
+                    Identities,
+                    Duplicates,
+                    BatchedAttention,
+                    $convolutions,
+                    Scales,
+                    Transposes,
+                    Reshapes,
+                    DeadCode,
+                    AbsorbedProjections,
+                    Transposes,
+                    Reshapes,
+                    DeadCode,
+                    $($last,)?
+                ]
+            };
+        }
         match self {
-            Self::OnnxRuntime => &[
-                ConstantsToInitializers,
-                ConstantFolding,
-                Identities,
-                Duplicates,
-                BatchedAttention,
-                TokenConvolutions,
-                Scales,
-                Transposes,
-                Reshapes,
-                DeadCode,
-                AbsorbedProjections,
-                Transposes,
-                Reshapes,
-                DeadCode,
-                SeparateNorms,
-            ],
-            Self::Rten => &[
-                ConstantsToInitializers,
-                ConstantFolding,
-                Identities,
-                Duplicates,
-                BatchedAttention,
-                PointwiseConvolutions,
-                Scales,
-                Transposes,
-                Reshapes,
-                DeadCode,
-                AbsorbedProjections,
-                Transposes,
-                Reshapes,
-                DeadCode,
-            ],
+            Self::OnnxRuntime => with!(TokenConvolutions, SeparateNorms),
+            Self::Rten => with!(PointwiseConvolutions),
         }
     }
 }

@@ -47,8 +47,7 @@ fn rewrite(editor: &mut Editor<'_>, id: NodeId, conv: &Pointwise, tokens_only: b
     if tokens.is_some() {
         value = reshapes::add_unsqueeze(editor, &value, 1, &hint);
     }
-    let axes: Vec<i64> = first.iter().map(|&axis| axis as i64).collect();
-    let value = transposes::add(editor, &value, &axes, &hint);
+    let value = transposes::add(editor, &value, &first, &hint);
     let moved = editor.substitute(&output, &value);
     if moved {
         editor.remove(id);

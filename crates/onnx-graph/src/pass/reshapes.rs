@@ -59,7 +59,7 @@ fn is_view(node: &crate::proto::NodeProto) -> bool {
 /// A `Squeeze` of just the dims that the `Unsqueeze` before it has put in, whatever the other dims are.
 fn undoes(editor: &Editor<'_>, id: NodeId, source: &str, input: &str) -> Result<bool> {
     let Some((before, _)) = editor.made_by(input, "Unsqueeze") else { return Ok(false) };
-    let Some(rank) = editor.types.get(source).and_then(|t| t.shape.as_ref()).map(Vec::len) else {
+    let Some(rank) = editor.types.rank(source) else {
         return Ok(false);
     };
     let squeezes = editor.node(id).is_some_and(|node| is(node, "Squeeze"));

@@ -1,6 +1,7 @@
 use crate::{
-    ValueType,
+    Dim, ValueType,
     attributes::{from_ints, perm},
+    proto::AttributeProto,
 };
 
 use super::editor::{Editor, NodeId, is};
@@ -19,7 +20,7 @@ fn merge(editor: &mut Editor<'_>, id: NodeId) -> Option<()> {
     let ([input], [output]) = (node.input.as_slice(), node.output.as_slice()) else { return None };
     let (_, before) = editor.made_by(input, "Transpose")?;
     let [source] = before.input.as_slice() else { return None };
-    let rank = editor.types.get(source).and_then(|t| t.shape.as_ref()).map(Vec::len);
+    let rank = editor.types.rank(source);
     let (first, second) = (perm(before, rank)?, perm(node, rank)?);
     if first.len() != second.len() {
         return None;
@@ -35,21 +36,21 @@ fn merge(editor: &mut Editor<'_>, id: NodeId) -> Option<()> {
     }
     let mut node = node.clone();
     node.input = vec![source];
-    let axes: Vec<i64> = both.iter().map(|&axis| axis as i64).collect();
-    node.attribute = vec![from_ints("perm", &axes)];
+    node.attribute = vec![from_axes(&both)];
     editor.replace(id, node);
     Some(())
 }
 
 /// Adds a transposition.
-pub(super) fn add(editor: &mut Editor<'_>, input: &str, axes: &[i64], hint: &str) -> String {
+pub(super) fn add(editor: &mut Editor<'_>, input: &str, axes: &[usize], hint: &str) -> String {
     let transposed = editor.types.get(input).map(|found| {
-        let shape = found.shape.as_ref().and_then(|dims| {
-            axes.iter()
-                .map(|&axis| dims.get(usize::try_from(axis).ok()?).cloned())
-                .collect::<Option<Vec<_>>>()
-        });
-        ValueType { element_type: found.element_type, shape }
+        let moved = |dims: &Vec<Dim>| axes.iter().map(|&axis| dims.get(axis).cloned()).collect();
+        ValueType { element_type: found.element_type, shape: found.shape.as_ref().and_then(moved) }
     });
-    editor.add("Transpose", &[input], vec![from_ints("perm", axes)], hint, transposed)
+    editor.add("Transpose", &[input], vec![from_axes(axes)], hint, transposed)
+}
+
+fn from_axes(axes: &[usize]) -> AttributeProto {
+    let axes: Vec<i64> = axes.iter().map(|&axis| axis as i64).collect();
+    from_ints("perm", &axes)
 }

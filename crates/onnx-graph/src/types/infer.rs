@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use crate::{
     Dim, Model, Port, Result, Weights,
     model::{initializer_names, port_name, sparse_name, tensor_name},
+    nodes::{domain_of, normal},
     proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto},
 };
 
 use super::{
     content,
     keep::Kept,
-    op::{Bound, Op, UNKNOWN, Value, declared, declared_dims, domain},
+    op::{Bound, Op, UNKNOWN, Value, declared, declared_dims},
     order::order,
     rules,
 };
@@ -186,10 +187,10 @@ impl<'m, 'v> Driver<'m, 'v> {
             node,
             inputs: node.input.iter().map(input).collect(),
             // Models that import nothing are of the first version.
-            opset: scope.frame.opsets.get(domain(node)).copied().unwrap_or(1),
+            opset: scope.frame.opsets.get(domain_of(node)).copied().unwrap_or(1),
             bound: &scope.frame.bound,
         };
-        let key = [domain(node), op.op_type(), node.overload.as_deref().unwrap_or_default()];
+        let key = [domain_of(node), op.op_type(), node.overload.as_deref().unwrap_or_default()];
         let function = self.functions.get(&key).copied();
         let mut outputs = match function {
             Some(function) => {
@@ -263,10 +264,7 @@ impl<'m, 'v> Driver<'m, 'v> {
 }
 
 fn opsets(imports: &[OperatorSetIdProto]) -> HashMap<&str, i64> {
-    let import = |o: &OperatorSetIdProto| o.version.unwrap_or_default();
-    let domain = |domain: &str| domain == "ai.onnx";
-    let named = imports.iter().map(|o| (o.domain.as_deref().unwrap_or_default(), import(o)));
-    named.map(|(name, version)| (if domain(name) { "" } else { name }, version)).collect()
+    imports.iter().map(|o| (normal(o.domain.as_deref()), o.version.unwrap_or_default())).collect()
 }
 
 impl std::fmt::Debug for Driver<'_, '_> {

@@ -96,6 +96,11 @@ impl Types {
         self.get(value)?.sizes()
     }
 
+    /// Number of dims of a value, where it is known.
+    pub(crate) fn rank(&self, value: &str) -> Option<usize> {
+        self.get(value)?.shape.as_ref().map(Vec::len)
+    }
+
     /// All values with their types, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ValueType)> {
         let mut all: Vec<_> = self.values.iter().map(|(name, value)| (name.as_str(), value)).collect();

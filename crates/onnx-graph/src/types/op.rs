@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::{
     Dim, ElementType, Shape, attributes,
+    nodes::domain_of,
     proto::{AttributeProto, NodeProto},
 };
 
@@ -115,7 +116,7 @@ pub(super) struct Op<'o, 'm> {
 impl<'o, 'm> Op<'o, 'm> {
     /// Empty for the standard operators.
     pub(super) fn domain(&self) -> &'m str {
-        domain(self.node)
+        domain_of(self.node)
     }
 
     pub(super) fn op_type(&self) -> &'m str {
@@ -205,13 +206,6 @@ impl<'o, 'm> Op<'o, 'm> {
             None => List::Absent,
             Some(value) => value.integers().map_or(List::Unknown, List::Known),
         }
-    }
-}
-
-pub(super) fn domain(node: &NodeProto) -> &str {
-    match node.domain.as_deref().unwrap_or_default() {
-        "ai.onnx" => "",
-        domain => domain,
     }
 }
 
