@@ -31,6 +31,7 @@ const OPSET: i64 = 17;
 pub struct GraphBuilder {
     graph: GraphProto,
     opset: Option<i64>,
+    imports: Vec<OperatorSetIdProto>,
 }
 
 /// An attribute's value.
@@ -101,13 +102,25 @@ fn tensor(element_type: ElementType, dims: impl IntoIterator<Item = u64>) -> Ten
 impl GraphBuilder {
     /// An empty graph.
     pub fn new(name: &str) -> Self {
-        Self { graph: GraphProto { name: Some(name.to_owned()), ..Default::default() }, opset: None }
+        let graph = GraphProto { name: Some(name.to_owned()), ..Default::default() };
+        Self { graph, opset: None, imports: Vec::new() }
     }
 
     /// Sets the version of the standard operators that is imported (17 where this is not called).
     #[must_use]
     pub fn opset(mut self, version: i64) -> Self {
         self.opset = Some(version);
+        self
+    }
+
+    /// Imports the operators of a further domain, such as `com.microsoft`. Those of sub-graphs are imported by the outermost graph.
+    #[must_use]
+    pub fn import(mut self, domain: &str, version: i64) -> Self {
+        self.imports.push(OperatorSetIdProto {
+            domain: Some(domain.to_owned()),
+            version: Some(version),
+            ..Default::default()
+        });
         self
     }
 
@@ -161,7 +174,7 @@ impl GraphBuilder {
         self
     }
 
-    /// Adds a node without attributes.
+    /// Adds a node without attributes. An operator of another domain is written with it: `com.microsoft.FastGelu`.
     #[must_use]
     pub fn node<'a>(
         self,
@@ -172,7 +185,7 @@ impl GraphBuilder {
         self.node_with(op_type, inputs, outputs, [])
     }
 
-    /// Adds a node with attributes.
+    /// Adds a node with attributes. An operator of another domain is written with it: `com.microsoft.FastGelu`.
     #[must_use]
     pub fn node_with<'a>(
         mut self,
@@ -181,7 +194,9 @@ impl GraphBuilder {
         outputs: impl IntoIterator<Item = &'a str>,
         attributes: impl IntoIterator<Item = (&'a str, Attribute)>,
     ) -> Self {
+        let (domain, op_type) = op_type.rsplit_once('.').unwrap_or(("", op_type));
         self.graph.node.push(NodeProto {
+            domain: (!domain.is_empty()).then(|| domain.to_owned()),
             input: inputs.into_iter().map(str::to_owned).collect(),
             output: outputs.into_iter().map(str::to_owned).collect(),
             op_type: Some(op_type.to_owned()),
@@ -198,7 +213,7 @@ impl GraphBuilder {
             ir_version: Some(IR_VERSION),
             producer_name: Some(env!("CARGO_PKG_NAME").to_owned()),
             producer_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            opset_import: vec![opset],
+            opset_import: std::iter::once(opset).chain(self.imports).collect(),
             graph: MessageField::some(self.graph),
             ..Default::default()
         })

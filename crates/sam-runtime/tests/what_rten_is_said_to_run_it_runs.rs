@@ -3,129 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::too_many_lines, clippy::float_cmp)]
 
 mod common;
+mod operators;
 
-use std::{collections::BTreeSet, path::Path};
+use std::collections::BTreeSet;
 
-use ndarray::ArrayD;
 use onnx_graph::{
     Attribute, Dim,
-    ElementType::{self, Bool, Float32, Int32, Int64, Uint8},
-    GraphBuilder, Model, Rules, Target, Types, Verdict, Weight, Weights, analyze,
+    ElementType::{Bool, Float32, Int32, Int64, Uint8},
+    GraphBuilder, Rules, Target, Types, Verdict, Weight, Weights, analyze,
 };
-use sam_runtime::{
-    Tensor,
-    engine::{self, EngineChoice, EngineOptions},
-};
-
-/// An input of the operator.
-enum In {
-    /// What is fed: float32 [1,2,4,4], between 0.1 and 0.9.
-    X,
-    /// Left out.
-    Without,
-    F(&'static [u64]),
-    Positive(&'static [u64]),
-    I(&'static [u64], &'static [i64]),
-    B(&'static [u64]),
-    U8(&'static [u64]),
-}
-
-struct Case {
-    op: &'static str,
-    opset: i64,
-    inputs: Vec<In>,
-    attributes: Vec<(&'static str, Attribute)>,
-    gives: ElementType,
-    /// Element types of further results.
-    more: &'static [ElementType],
-}
-
-const X: [u64; 4] = [1, 2, 4, 4];
-
-fn case(op: &'static str, inputs: Vec<In>) -> Case {
-    Case { op, opset: 20, inputs, attributes: Vec::new(), gives: Float32, more: &[] }
-}
-
-impl Case {
-    fn with(mut self, attributes: Vec<(&'static str, Attribute)>) -> Self {
-        self.attributes = attributes;
-        self
-    }
-
-    fn gives(mut self, element: ElementType) -> Self {
-        self.gives = element;
-        self
-    }
-
-    fn opset(mut self, opset: i64) -> Self {
-        self.opset = opset;
-        self
-    }
-
-    /// The operator's first result, as a float or an integer that both engines hand out, is `y`.
-    fn model(&self) -> Model {
-        let mut graph = GraphBuilder::new(self.op).opset(self.opset).input("x", Float32, X.map(Dim::Static));
-        let mut names = Vec::new();
-        for (at, input) in self.inputs.iter().enumerate() {
-            let name = format!("i{at}");
-            let weight = match input {
-                In::X => {
-                    names.push("x".to_owned());
-                    continue;
-                }
-                In::Without => {
-                    names.push(String::new());
-                    continue;
-                }
-                In::F(dims) => Weight::float32(dims.to_vec(), &numbers(dims, -1.0)),
-                In::Positive(dims) => Weight::float32(dims.to_vec(), &numbers(dims, 0.1)),
-                In::I(dims, values) => Weight::int64(dims.to_vec(), values),
-                In::B(dims) => {
-                    let bytes = (0..count(dims)).map(|at| u8::from(at % 3 == 0)).collect();
-                    Weight::raw(Bool, dims.to_vec(), bytes)
-                }
-                In::U8(dims) => {
-                    Weight::raw(Uint8, dims.to_vec(), (0..count(dims)).map(|at| at as u8 * 7).collect())
-                }
-            };
-            graph = graph.weight(&name, weight);
-            names.push(name);
-        }
-        let direct = self.gives == Float32;
-        let mut given = vec![if direct { "y".to_owned() } else { "r".to_owned() }];
-        given.extend((0..self.more.len()).map(|at| format!("r{at}")));
-        let attributes = self.attributes.iter().map(|(name, value)| (*name, value.clone()));
-        let names = names.iter().map(String::as_str);
-        graph = graph.node_with(self.op, names, given.iter().map(String::as_str), attributes);
-        // Recorded without dims: only the element types are asked for.
-        for (name, element) in
-            given.iter().zip([self.gives].iter().chain(self.more)).filter(|(name, _)| *name != "y")
-        {
-            graph = graph.value(name, *element, ["?".into()]);
-        }
-        if direct {
-            return graph.output("y", Float32, []).build();
-        }
-        graph = graph.node_with("Cast", ["r"], ["y"], [("to", Attribute::Int(i64::from(Int32.to_onnx())))]);
-        graph.output("y", Int32, []).build()
-    }
-}
-
-fn count(dims: &[u64]) -> u64 {
-    dims.iter().product()
-}
-
-fn numbers(dims: &[u64], from: f32) -> Vec<f32> {
-    (0..count(dims)).map(|at| from + (at * 37 % 17) as f32 / 16.0).collect()
-}
-
-fn int(value: i64) -> Attribute {
-    Attribute::Int(value)
-}
-
-fn ints(values: &[i64]) -> Attribute {
-    Attribute::Ints(values.to_vec())
-}
+use operators::{Case, In, case, int, ints, run, values};
 
 fn cases() -> Vec<Case> {
     use In::{B, F, I, Positive, U8, Without, X};
@@ -206,16 +93,20 @@ fn cases() -> Vec<Case> {
     let pool = || vec![("kernel_shape", ints(&[2, 2])), ("strides", ints(&[2, 2]))];
     let axis = |at| vec![("axis", int(at))];
     let body = |op: &str| {
-        GraphBuilder::new(op).node(op, ["x"], ["inner"]).output("inner", Float32, self::X.map(Dim::Static))
+        GraphBuilder::new(op).node(op, ["x"], ["inner"]).output(
+            "inner",
+            Float32,
+            operators::X.map(Dim::Static),
+        )
     };
     let rounds = GraphBuilder::new("rounds")
         .input("at", Int64, [])
         .input("go", Bool, [])
-        .input("state", Float32, self::X.map(Dim::Static))
+        .input("state", Float32, operators::X.map(Dim::Static))
         .node("Identity", ["go"], ["on"])
         .node("Add", ["state", "state"], ["next"])
         .output("on", Bool, [])
-        .output("next", Float32, self::X.map(Dim::Static));
+        .output("next", Float32, operators::X.map(Dim::Static));
     all.extend([
         case("Not", vec![B(&[2, 4])]).gives(Bool),
         case("IsInf", vec![X]).gives(Bool),
@@ -274,29 +165,6 @@ fn cases() -> Vec<Case> {
         case("Loop", vec![I(&[], &[3]), B(&[]), X]).with(vec![("body", Attribute::Graph(rounds))]),
     ]);
     all
-}
-
-fn run(choice: EngineChoice, model: &Model) -> Tensor {
-    let mut options = EngineOptions::default();
-    options.choice = choice;
-    let session = engine::open(&options)
-        .unwrap()
-        .load(model, Path::new("."), "graph")
-        .unwrap_or_else(|e| panic!("{e}"));
-    let values = numbers(&X, 0.0).iter().map(|v| 0.1 + v * 0.8).collect();
-    let x = Tensor::F32(ArrayD::from_shape_vec(X.map(|d| d as usize).to_vec(), values).unwrap());
-    let given = session.run(&[("x", &x)]).unwrap_or_else(|e| panic!("{e}"));
-    given.into_iter().find(|(name, _)| name == "y").unwrap().1
-}
-
-fn values(tensor: &Tensor) -> Vec<f32> {
-    match tensor {
-        Tensor::F32(a) => a.iter().copied().collect(),
-        Tensor::I32(a) => a.iter().map(|v| *v as f32).collect(),
-        Tensor::I64(a) => a.iter().map(|v| *v as f32).collect(),
-        Tensor::U8(a) => a.iter().map(|v| f32::from(*v)).collect(),
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]

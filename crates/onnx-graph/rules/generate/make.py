@@ -162,6 +162,17 @@ provider("cuda_gpu", "CUDA/GPU", "CUDA", kernels.CUDA, kernels.CUDA_CONTRIB, "00
 provider("dml_gpu", "DML/GPU", "DirectML", kernels.DML, kernels.DML_CONTRIB, "001d12d2", NOTE)
 
 
+def combined(registered):
+    """Registrations of one kernel, as one where any of the types of each parameter go together, else one by one."""
+    parameters = sorted({name for one in registered for name in one})
+    union = {name: set().union(*(one.get(name, set()) for one in registered)) for name in parameters}
+    whole = set(itertools.product(*(sorted(union[name]) for name in parameters)))
+    covered = set()
+    for one in registered:
+        covered |= set(itertools.product(*(sorted(one.get(name, set())) for name in parameters)))
+    return [union] if covered == whole or not parameters else registered
+
+
 def cpu():
     slots, known = {}, collections.defaultdict(set)
     for schema in state.get_all_operator_schema():
@@ -171,18 +182,18 @@ def cpu():
             for at, port in enumerate(ports):
                 slots.setdefault((schema.domain, schema.name, schema.since_version), {}).setdefault(port.typeStr, []).append(f"{what} {at}")
     newest = max(max(of) for of in known.values())
-    kernels_of = collections.defaultdict(lambda: collections.defaultdict(set))
+    kernels_of = collections.defaultdict(list)
     names = {"float": "float32", "double": "float64"}
     for kernel in state.get_all_opkernel_def():
         if kernel.domain not in ("", "com.microsoft"):
             continue
-        key = (kernel.domain, kernel.op_name, kernel.version_range)
-        kernels_of[key]
+        parameters = {}
         for parameter, types in kernel.type_constraints.items():
             plain = [re.fullmatch(r"tensor\((\w+)\)", t) for t in types]
-            kernels_of[key][parameter] |= {names.get(m[1], m[1]) for m in plain if m} | ({"?"} if not all(plain) else set())
+            parameters[parameter] = {names.get(m[1], m[1]) for m in plain if m} | ({"?"} if not all(plain) else set())
+        kernels_of[kernel.domain, kernel.op_name, kernel.version_range].append(parameters)
     rules, covered = [], collections.defaultdict(set)
-    for (domain, operator, (start, end)), parameters in sorted(kernels_of.items()):
+    for (domain, operator, (start, end)), registered in sorted(kernels_of.items(), key=lambda entry: entry[0]):
         if end > 10_000:
             end = end_of(operator, start, domain, known, newest)
         of = slots.get((domain, operator, start)) or {}
@@ -190,25 +201,45 @@ def cpu():
             # The kernel's range may begin between versions.
             before = [v for (d, n, v) in slots if (d, n) == (domain, operator) and v <= start]
             of = slots.get((domain, operator, max(before)), {}) if before else {}
-        types = {}
-        for parameter, allowed in sorted(parameters.items()):
-            # What sequences and optionals hold is not looked at; a parameter that the schema does not have is a port's own type.
-            if "?" not in allowed:
-                # Ports of one parameter have one type: the first is enough, and inputs come first.
-                for slot in of.get(parameter, [])[:1]:
-                    types[slot] = sorted(allowed)
         opsets = "" if domain else f"{start}-{end}"
-        rules.append(rule([operator], domain=domain, opsets=opsets, **({"types": types} if types else {})))
+        for parameters in combined(registered):
+            types = {}
+            for parameter, allowed in sorted(parameters.items()):
+                # What sequences and optionals hold is not looked at; a parameter that the schema does not have is a port's own type.
+                if "?" not in allowed:
+                    # Ports of one parameter have one type: the first is enough, and inputs come first.
+                    for slot in of.get(parameter, [])[:1]:
+                        types[slot] = sorted(allowed)
+            when = {"types": types} if types else {}
+            if operator in ("GRU", "LSTM", "RNN"):
+                when["attributes"] = {"layout": [None, 0]}
+            rules.append(rule([operator], domain=domain, opsets=opsets, **when))
+            # https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/optimizer/insert_cast_transformer.cc
+            half = {slot: ["float16"] if "float32" in allowed and "float16" not in allowed else allowed for slot, allowed in types.items()}
+            if half != types:
+                reason = "no kernel for float16: ONNX Runtime casts to float32 and back"
+                rules.append(rule([operator], "partial", reason, domain, opsets, **dict(when, types=half)))
         if not domain:
             covered[operator] |= {v for v in known[operator] if start <= v <= end}
     rules.append(rule("Constant"))
-    rest = sorted(functions - set(covered) - {"Constant"})
-    rules.append(rule(rest, "partial", "no kernel of its own: ONNX Runtime expands it into simpler operators, each with its own verdict"))
+    expands = "no kernel of its own: ONNX Runtime expands it into simpler operators, each with its own verdict"
+    # What they expand into has no kernel in turn, seen by running.
+    rules.append(rule("SwiGLU", "unsupported", "no kernel of its own, nor for the Swish that it expands into"))
+    rules.append(rule("Swish", "unsupported", "no kernel of its own, and expanded in operator set 24 alone", opsets="25-"))
+    rules.append(rule("Bernoulli", "unsupported", "no kernel of its own, nor for the RandomUniformLike that it expands into", opsets="22-"))
+    cast = next(r for r in reversed(rules) if r["operators"] == ["Cast"] and r["verdict"] == "supported")["when"]["types"]
+    rules.append(rule("CastLike", "partial", expands, types=cast))
+    rest = sorted(functions - set(covered) - {"Constant", "SwiGLU", "CastLike"})
+    rules.append(rule(rest, "partial", expands))
+    rules.append(rule("Range", "partial", "no kernel for halves, but an expansion into simpler operators", opsets="27-", types={"input 0": ["float16", "bfloat16"]}))
     for operator in sorted(covered):
         for version in sorted(known[operator] - covered[operator]):
             if version >= 7:
-                last = end_of(operator, version, "", known, newest)
-                rules.append(rule([operator], "unsupported", f"no kernel for version {version} of the operator", opsets=f"{version}-{last}"))
+                opsets = f"{version}-{end_of(operator, version, '', known, newest)}"
+                if operator in functions:
+                    rules.append(rule([operator], "partial", f"version {version} has {expands}", opsets=opsets))
+                else:
+                    rules.append(rule([operator], "unsupported", f"no kernel for version {version} of the operator", opsets=opsets))
     source = ("ONNX Runtime, processor kernels as the library itself lists them", KERNELS_PAGE, onnxruntime.__version__)
     sets, used = {}, collections.Counter(json.dumps(t) for r in rules for t in r.get("when", {}).get("types", {}).values())
     for at, (text, count) in enumerate(used.most_common(24)):
