@@ -1,6 +1,7 @@
 #![cfg_attr(feature = "network", doc = include_str!("../README.md"))]
 // The README's example downloads, so that it is no documentation of a build that cannot.
 #![cfg_attr(not(feature = "network"), doc = "Verified releases from archives on disk.")]
+#![forbid(unsafe_code)]
 
 #[cfg(feature = "network")]
 mod acquire;

@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
 
 pub use {composite, mask_metrics, onnx_graph, release_assets, sam_runtime};
 

@@ -12,6 +12,8 @@ use crate::{Error, Result, Tensor};
 pub mod onnxruntime;
 
 #[cfg(feature = "ort")]
+mod heap;
+#[cfg(feature = "ort")]
 mod ort;
 #[cfg(feature = "rten")]
 mod rten;

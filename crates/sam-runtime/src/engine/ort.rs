@@ -190,6 +190,8 @@ impl Engine for OrtEngine {
                 .commit_from_memory(&bytes)
         })()
         .map_err(|e| fail(e.to_string()))?;
+        drop(bytes);
+        super::heap::give_back();
         Ok(Box::new(OrtSession {
             session: Mutex::new(session),
             name: name.to_owned(),
