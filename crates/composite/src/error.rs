@@ -78,12 +78,7 @@ pub enum Error {
         candidates: Vec<(PathBuf, PathBuf)>,
     },
     /// Two outputs of the encoder could feed one input of the decoder, and nothing says which one is meant.
-    #[error(
-        "the decoder input `{consumed}` could be fed from the output of that name of {}, or from its unused output \
-         `{other}`, whose type and shape fit as well: equal names do not settle it, and such graphs are not supported \
-         yet",
-        encoder.display()
-    )]
+    #[error("{}", ambiguous(encoder, consumed, other, *derived))]
     AmbiguousWiring {
         /// The encoder.
         encoder: PathBuf,
@@ -91,6 +86,28 @@ pub enum Error {
         consumed: String,
         /// The unused output that fits as well.
         other: String,
+        /// True where one of the two is the other with a constant added.
+        derived: bool,
+    },
+    /// The application asked for a wire that the chosen pair does not have the ends of.
+    #[error("`{input}` cannot be fed from `{output}`: {} has no such input, or {} no such output", decoder.display(), encoder.display())]
+    LooseWire {
+        /// The decoder's input that was named.
+        input: String,
+        /// The encoder's output that was named.
+        output: String,
+        /// The encoder.
+        encoder: PathBuf,
+        /// The decoder.
+        decoder: PathBuf,
+    },
+    /// A contract rule is not in its form.
+    #[error("{rule} is no contract rule: {reason}")]
+    ContractRule {
+        /// The rule, by its file.
+        rule: String,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The publisher's metadata is missing, malformed, or contradicts the graphs.
     #[error("{}: {rule}", path.display())]
@@ -272,6 +289,16 @@ pub enum Rule {
     /// A valid encoder without a decoder.
     #[error("an image encoder, but no decoder fits it")]
     Alone,
+}
+
+fn ambiguous(encoder: &Path, consumed: &str, other: &str, derived: bool) -> String {
+    let how = if derived { ", one is the other with a constant added" } else { "" };
+    format!(
+        "the decoder input `{consumed}` could be fed from the output of that name of {}, or from its unused output \
+         `{other}`, whose type and shape fit as well{how}: equal names do not settle it, and no contract rule does; \
+         name the output (Wiring::wire)",
+        encoder.display()
+    )
 }
 
 fn no_pair(folder: &Path, graphs: &[Rejection], other_files: &[String]) -> String {

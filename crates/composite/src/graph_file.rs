@@ -6,7 +6,7 @@ use std::{
 
 use onnx_graph::{Dependences, Model, Node, Port, PrecisionClass};
 
-use crate::{Error, Result};
+use crate::{Error, Offset, Result};
 
 /// How deep below the folder graphs are looked for: a release has one top folder, a repository a few.
 const MAX_DEPTH: usize = 6;
@@ -33,6 +33,8 @@ pub struct GraphFile {
     depends: BTreeMap<String, BTreeSet<String>>,
     /// Outputs that are probabilities, with the operator that makes them so.
     pub(crate) squashed: BTreeMap<String, String>,
+    /// Outputs that are another output with a constant added.
+    pub(crate) offsets: BTreeSet<Offset>,
 }
 
 impl GraphFile {
@@ -50,11 +52,13 @@ impl GraphFile {
         if outputs.len() > MAX_OUTPUTS {
             return Err(Error::TooManyOutputs { path, found: outputs.len(), limit: MAX_OUTPUTS });
         }
-        let depends =
-            depends(model, &outputs).map_err(|source| Error::Graph { path: path.clone(), source })?;
+        let graph = |source| Error::Graph { path: path.clone(), source };
+        let walk = Dependences::new(model).map_err(graph)?;
+        let depends = depends(&walk, &outputs).map_err(graph)?;
+        let offsets = offsets(model, &walk, &outputs).map_err(graph)?;
         let (precision, quantized) = (model.precision(), model.is_quantized());
         let squashed = squashed(model, &outputs);
-        Ok(Self { path, inputs, outputs, precision, quantized, depends, squashed })
+        Ok(Self { path, inputs, outputs, precision, quantized, depends, squashed, offsets })
     }
 
     /// The inputs that an output depends on, sorted; none for a constant, and for a name that is no output.
@@ -98,19 +102,61 @@ impl GraphFile {
 /// Encoders and decoders have a handful of outputs.
 const MAX_OUTPUTS: usize = 64;
 
-fn depends(model: &Model, outputs: &[Port]) -> onnx_graph::Result<BTreeMap<String, BTreeSet<String>>> {
-    let walk = Dependences::new(model)?;
+fn depends(
+    walk: &Dependences<'_>,
+    outputs: &[Port],
+) -> onnx_graph::Result<BTreeMap<String, BTreeSet<String>>> {
     let names: Vec<&str> = outputs.iter().map(|p| p.name.as_str()).collect();
     let inputs = walk.inputs_of_each(&names)?;
     let owned = |inputs: BTreeSet<&str>| inputs.into_iter().map(str::to_owned).collect();
     Ok(names.into_iter().map(str::to_owned).zip(inputs.into_iter().map(owned)).collect())
 }
 
+/// Pairs of outputs of which one is the other with a constant added. What only passes a value on is looked through.
+fn offsets(model: &Model, walk: &Dependences<'_>, outputs: &[Port]) -> onnx_graph::Result<BTreeSet<Offset>> {
+    let nodes = model.nodes();
+    let givers = givers(&nodes);
+    let origin = |name: &str| {
+        let mut at = name.to_owned();
+        // A chain cannot be longer than the graph.
+        for _ in 0..=nodes.len() {
+            let Some(node) = givers.get(at.as_str()).filter(|node| is(**node, "Identity")) else { break };
+            let Some(input) = node.inputs().next() else { break };
+            at = input.to_owned();
+        }
+        at
+    };
+    let origins: Vec<String> = outputs.iter().map(|port| origin(&port.name)).collect();
+    let mut found = BTreeSet::new();
+    for (output, at) in outputs.iter().zip(&origins) {
+        let Some(node) = givers.get(at.as_str()).filter(|node| is(**node, "Add")) else { continue };
+        let inputs: Vec<&str> = node.inputs().collect();
+        let &[a, b] = inputs.as_slice() else { continue };
+        for (value, constant) in [(a, b), (b, a)] {
+            let from = origin(value);
+            if !walk.inputs_of(constant)?.is_empty() || walk.inputs_of(value)?.is_empty() {
+                continue;
+            }
+            let of = outputs.iter().zip(&origins).filter(|(_, origin)| **origin == from);
+            found.extend(of.map(|(of, _)| Offset { output: output.name.clone(), of: of.name.clone() }));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a node is this standard operator.
+fn is(node: Node<'_>, op_type: &str) -> bool {
+    node.op_type() == op_type && node.domain().is_empty()
+}
+
+fn givers<'m>(nodes: &[Node<'m>]) -> HashMap<&'m str, Node<'m>> {
+    nodes.iter().flat_map(|node| node.outputs().map(move |output| (output, *node))).collect()
+}
+
 /// Outputs that a squashing function gives, looked for behind operators that only move values.
 fn squashed(model: &Model, outputs: &[Port]) -> BTreeMap<String, String> {
     let nodes = model.nodes();
-    let giver: HashMap<&str, Node<'_>> =
-        nodes.iter().flat_map(|node| node.outputs().map(move |output| (output, *node))).collect();
+    let giver = givers(&nodes);
     let mut found = BTreeMap::new();
     for port in outputs {
         let mut at = port.name.as_str();

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod composite;
+mod contract;
 mod error;
 mod graph_file;
 mod metadata;
@@ -10,8 +11,10 @@ mod plan;
 mod prompt_ports;
 mod select;
 mod unify;
+mod wiring;
 
-pub use composite::Composite;
+pub use composite::{Composite, CompositeBuilder, UnusedGraph, UnusedRole};
+pub use contract::{ContractRule, ContractSource, Offset};
 pub use error::{Error, MetadataRule, Rejection, Result, Rule};
 pub use graph_file::GraphFile;
 pub use metadata::{Preprocessing, ResizeRule};
@@ -19,3 +22,4 @@ pub use plan::{Component, Feed, Plan, Step, Value};
 pub use prompt_ports::{CoordinateSpace, PromptPorts};
 pub use select::{Pair, select};
 pub use unify::{Mismatch, unify};
+pub use wiring::{SettledBy, Wire, Wiring};

@@ -100,17 +100,18 @@ impl Plan {
         let encoder_model = encoder.model()?;
 
         let (mut of_image, mut of_prompt, mut of_both) = (Vec::new(), Vec::new(), Vec::new());
-        for port in &pair.shared {
+        let outputs: BTreeSet<&str> = pair.wires.iter().map(|wire| wire.output.as_str()).collect();
+        for port in outputs {
             let (mut image, mut points) = (false, false);
             for input in encoder.inputs_of(port) {
                 image |= input == pair.image;
                 points |= input == pair.prompt.coordinates || input == pair.prompt.labels;
             }
             match (image, points) {
-                (true, true) => of_both.push(port.as_str()),
-                (false, true) => of_prompt.push(port.as_str()),
+                (true, true) => of_both.push(port),
+                (false, true) => of_prompt.push(port),
                 // Constants of the encoder are kept with the picture as well.
-                (_, false) => of_image.push(port.as_str()),
+                (_, false) => of_image.push(port),
             }
         }
 
@@ -134,7 +135,10 @@ impl Plan {
         // Further outputs of the decoder would be computed, and checked, for nobody.
         let inputs: Vec<&str> = decoder.inputs.iter().map(|p| p.name.as_str()).collect();
         let outputs = [pair.masks.as_str(), &pair.scores];
-        let made = |port: &str| Some(Value::Port(produced(port)?, port.to_owned()));
+        let made = |input: &str| {
+            let wire = pair.wires.iter().find(|wire| wire.input == input)?;
+            Some(Value::Port(produced(&wire.output)?, wire.output.clone()))
+        };
         let decoder_step = step(Component::MaskDecoder, decoder, &decoder.model()?, &inputs, &outputs, made)?;
         per_prompt.push(decoder_step);
         Ok(Self { per_image, per_prompt })

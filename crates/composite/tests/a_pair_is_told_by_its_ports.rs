@@ -5,8 +5,10 @@ mod common;
 
 use std::path::Path;
 
-use common::{DECODER, ENCODER, choose, decoder, encoder, file, graph, join, only_ports, rule_for, weighing};
-use composite::{Error, GraphFile, Rule, select};
+use common::{
+    DECODER, ENCODER, choose, decoder, encoder, file, graph, join, only_ports, rule_for, weighing, wires,
+};
+use composite::{Error, GraphFile, Rule, Wiring, select};
 use onnx_graph::{
     ElementType::{self, Float16, Float32, Int8, Uint8},
     PrecisionClass::{Fp16, Fp32},
@@ -32,7 +34,7 @@ fn the_published_contract() {
         ("first.onnx".into(), "second.onnx".into())
     );
     assert_eq!(pair.image, "image");
-    assert_eq!(pair.shared, ["embedding", "sparse"]);
+    assert_eq!(wires(&pair), ["embedding", "sparse"]);
     assert_eq!((pair.masks.as_str(), pair.scores.as_str()), ("mask", "quality"));
 }
 
@@ -65,7 +67,10 @@ fn an_unquantised_pair_is_better() {
 fn precision_by_preference() {
     let both = [family("half", Float16), family("single", Float32)].concat();
     let chosen = |graphs: &[_], precisions: &[_]| {
-        select(Path::new("release"), graphs, Vec::new(), precisions).unwrap().encoder.file_name()
+        select(Path::new("release"), graphs, Vec::new(), precisions, &Wiring::new())
+            .unwrap()
+            .encoder
+            .file_name()
     };
     assert_eq!(chosen(&both, &[Fp16, Fp32]), "half_encoder.onnx");
     assert_eq!(chosen(&both, &[Fp32, Fp16]), "single_encoder.onnx");
@@ -77,7 +82,7 @@ fn precision_by_preference() {
         assert_eq!(rule_for(choose(&both[..2]), name), Rule::NotAskedFor(Fp16));
     }
     let mixed = [both[0].clone(), both[3].clone()];
-    let result = select(Path::new("release"), &mixed, Vec::new(), &[Fp16, Fp32]);
+    let result = select(Path::new("release"), &mixed, Vec::new(), &[Fp16, Fp32], &Wiring::new());
     assert_eq!(rule_for(result, "single_decoder.onnx"), Rule::Precision("half_encoder.onnx".into()));
 }
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{DECODER, choose, decoder, encoder, file, graph, weighing};
+use common::{DECODER, choose, decoder, encoder, file, graph, weighing, wires};
 use composite::{Error, GraphFile};
 use onnx_graph::ElementType::{Float32, Int8};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn answer(graphs: &[GraphFile]) -> String {
     match choose(graphs) {
         Ok(p) => {
             let (encoder, decoder) = (p.encoder.path.display(), p.decoder.path.display());
-            format!("{encoder} {decoder} {} {:?} {:?} {} {}", p.image, p.prompt, p.shared, p.masks, p.scores)
+            format!("{encoder} {decoder} {} {:?} {:?} {} {}", p.image, p.prompt, p.wires, p.masks, p.scores)
         }
         Err(error) => error.to_string(),
     }
@@ -88,7 +88,7 @@ proptest! {
         let encoder = graph(&fed.join(" "), &given.join(" "));
         let decoder = graph(&taken.join(" "), "scores float32[1,1] masks float32[1,1,16,16]");
         let pair = common::join(encoder, decoder).unwrap();
-        prop_assert_eq!(pair.shared, ["embedding", "features", "sparse"]);
+        prop_assert_eq!(wires(&pair), ["embedding", "features", "sparse"]);
         prop_assert_eq!(pair.image, "image");
         prop_assert_eq!(pair.prompt.coordinates, "coordinates");
         prop_assert_eq!((pair.masks.as_str(), pair.scores.as_str()), ("masks", "scores"));

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{DECODER, ENCODER, graph, join};
+use common::{DECODER, ENCODER, graph, join, wires};
 use composite::{Error, Result};
 
 fn with_output(output: &str) -> Result<()> {
@@ -17,8 +17,8 @@ fn an_unused_twin() {
     assert_eq!(
         error.to_string(),
         "the decoder input `embedding` could be fed from the output of that name of encoder.onnx, or from its unused \
-         output `pix_feat`, whose type and shape fit as well: equal names do not settle it, and such graphs are not \
-         supported yet"
+         output `pix_feat`, whose type and shape fit as well: equal names do not settle it, and no contract rule does; \
+         name the output (Wiring::wire)"
     );
 }
 
@@ -44,5 +44,5 @@ fn used_twins() {
     let twin = " position float32[1,8,4,4]";
     let encoder = graph(ENCODER.0, &format!("{}{twin}", ENCODER.1));
     let decoder = graph(&format!("{}{twin}", DECODER.0), DECODER.1);
-    assert_eq!(join(encoder, decoder).unwrap().shared, ["embedding", "position", "sparse"]);
+    assert_eq!(wires(&join(encoder, decoder).unwrap()), ["embedding", "position", "sparse"]);
 }

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use composite::{Component, Composite, Feed, Step, Value};
+use composite::{Component, Composite, Feed, Step, Value, Wiring};
 use image::RgbImage;
 use ndarray::{Array2, Axis};
 use release_assets::Cache;
@@ -24,6 +24,7 @@ use crate::{
 pub struct SegmenterBuilder {
     engine: EngineOptions,
     cache: Option<Cache>,
+    wiring: Wiring,
 }
 
 impl SegmenterBuilder {
@@ -55,6 +56,14 @@ impl SegmenterBuilder {
         self
     }
 
+    /// How encoder and decoder are joined, where neither the names of their ports nor a contract rule that comes with
+    /// `composite` settle it.
+    #[must_use]
+    pub fn wiring(mut self, wiring: Wiring) -> Self {
+        self.wiring = wiring;
+        self
+    }
+
     /// Opens a model: a folder of ONNX graphs with their `metadata.json`, a release archive, or a folder that holds a
     /// release archive beside its `release_assets.json`.
     ///
@@ -74,7 +83,7 @@ impl SegmenterBuilder {
 
     fn find(&self, path: &Path) -> Result<(ModelOrigin, Composite)> {
         let origin = ModelOrigin::resolve(path, self.cache.as_ref())?;
-        let composite = Composite::open(origin.root())?;
+        let composite = Composite::builder().wiring(self.wiring.clone()).open(origin.root())?;
         Ok((origin, composite))
     }
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use composite::{Composite, Error, GraphFile, Pair, Result, Rule, select};
+use composite::{Composite, Error, GraphFile, Pair, Result, Rule, Wiring, select};
 use onnx_graph::{Dim, ElementType, GraphBuilder, Model, Port, PrecisionClass, Weight};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -74,7 +74,15 @@ pub(crate) fn decoder() -> GraphBuilder {
 
 /// What is chosen where single precision is asked for.
 pub(crate) fn choose(graphs: &[GraphFile]) -> Result<Pair> {
-    select(Path::new("release"), graphs, Vec::new(), &[PrecisionClass::Fp32])
+    select(Path::new("release"), graphs, Vec::new(), &[PrecisionClass::Fp32], &Wiring::new())
+}
+
+/// The decoder's inputs with the outputs that feed them, as `input <- output` where the names differ.
+pub(crate) fn wires(pair: &Pair) -> Vec<String> {
+    let wire = |w: &composite::Wire| {
+        if w.input == w.output { w.input.clone() } else { format!("{} <- {}", w.input, w.output) }
+    };
+    pair.wires.iter().map(wire).collect()
 }
 
 /// What is chosen of two graphs.
