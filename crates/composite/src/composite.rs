@@ -47,7 +47,7 @@ impl CompositeBuilder {
     }
 
     /// Finds the pair among all `*.onnx` files below `folder` (in any order, at most six levels down) and reads the
-    /// `metadata.json` beside its encoder.
+    /// `metadata.json` or `metadata.yaml` beside its encoder.
     ///
     /// A graph that cannot be read, or whose sidecars are not what it says, takes no part and is listed in
     /// [`skipped`](Composite::skipped), or in the error when no pair is left.
@@ -196,14 +196,13 @@ impl Composite {
 impl fmt::Display for Composite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Pair { encoder, decoder, prompt, image, masks, scores, .. } = &self.pair;
-        let Preprocessing { width, height, .. } = self.preprocessing;
         for (role, graph) in [("image encoder", encoder), ("mask decoder", decoder)] {
             let (inputs, outputs) = (join(&graph.inputs), join(&graph.outputs));
             let precision =
                 if graph.quantized { "quantised".to_owned() } else { graph.precision.to_string() };
             writeln!(f, "{role:14} {} {precision}: {inputs} -> {outputs}", graph.file_name())?;
         }
-        writeln!(f, "{:14} {image}, stretched to {width}x{height}, [0,1]", "image")?;
+        writeln!(f, "{:14} {image}, {}", "image", self.preprocessing)?;
         writeln!(f, "{:14} {} slots in {}, {}", "points", prompt.slots, prompt.coordinates, prompt.labels)?;
         write!(f, "{:14} {masks}, {scores}", "masks, scores")?;
         // Where names say it all there is nothing to see.

@@ -119,20 +119,28 @@ pub enum Error {
     },
 }
 
-/// The ways in which `metadata.json` can fail its graphs.
+/// The ways in which `metadata.json` or `metadata.yaml` can fail its graphs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetadataRule {
     /// There is no such file beside the encoder.
-    #[error("no metadata.json beside the image encoder, so how to prepare pictures is unknown")]
+    #[error(
+        "no metadata.json or metadata.yaml beside the image encoder, so how to prepare pictures is unknown"
+    )]
     Missing,
+    /// Both forms of the document are there, and they say different things.
+    #[error("it says other things than {}", other.display())]
+    Differs {
+        /// The other file.
+        other: PathBuf,
+    },
     /// The file is larger than any metadata.
     #[error("the file has more bytes than the limit of {limit}")]
     TooLarge {
         /// Bytes allowed.
         limit: u64,
     },
-    /// The file is not the JSON it should be.
+    /// The file is not the document it should be.
     #[error("not the publisher's metadata: {0}")]
     Malformed(String),
     /// No entry, or several, list the inputs of a graph.
@@ -274,7 +282,9 @@ pub enum Rule {
         input: String,
     },
     /// Points of this element type cannot be fed.
-    #[error("{encoder} takes points as {port}; coordinates must be float32, labels float32, int32 or int64")]
+    #[error(
+        "{encoder} takes points as {port}; coordinates must be float32 or float16, labels float32, float16, int32 or int64"
+    )]
     PromptType {
         /// The encoder's file name.
         encoder: String,

@@ -17,7 +17,7 @@ pub use composite::{Composite, CompositeBuilder, UnusedGraph, UnusedRole};
 pub use contract::{ContractRule, ContractSource, Offset};
 pub use error::{Error, MetadataRule, Rejection, Result, Rule};
 pub use graph_file::GraphFile;
-pub use metadata::{Preprocessing, ResizeRule};
+pub use metadata::{ChannelOrder, Preprocessing, ResizeRule};
 pub use plan::{Component, Feed, Plan, Step, Value};
 pub use prompt_ports::{CoordinateSpace, PromptPorts};
 pub use select::{Pair, select};

@@ -1,11 +1,17 @@
-use std::{collections::BTreeMap, fs, io::Read, path::Path};
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    io::Read,
+    path::{Path, PathBuf},
+};
 
-use onnx_graph::{Port, write_shape};
+use onnx_graph::{ElementType, Port, write_shape};
 use serde::Deserialize;
 
 use crate::{Error, GraphFile, MetadataRule, Result, select::Pair};
 
-const FILE_NAME: &str = "metadata.json";
+/// The publisher's document; releases carry it in one form or the other.
+const FILE_NAMES: [&str; 2] = ["metadata.json", "metadata.yaml"];
 /// The publisher's files have a few kilobytes.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -17,8 +23,27 @@ pub enum ResizeRule {
     Stretch,
 }
 
-/// How a picture becomes the image input: resized as 8-bit RGB, scaled to `[0, 1]`, then `(x - mean) / std` per channel,
-/// as `[1, 3, height, width]` float32.
+/// Which colour comes first in the image input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ChannelOrder {
+    /// Red, green, blue.
+    Rgb,
+    /// Blue, green, red.
+    Bgr,
+}
+
+impl fmt::Display for ChannelOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rgb => "RGB",
+            Self::Bgr => "BGR",
+        })
+    }
+}
+
+/// How a picture becomes the image input, `[1, 3, height, width]`: resized as 8-bit samples; 0 to 255 scaled to `range`; then
+/// `(x - mean) / std` per colour; as `element_type`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Preprocessing {
@@ -28,32 +53,78 @@ pub struct Preprocessing {
     pub width: u32,
     /// How the picture gets that size.
     pub resize: ResizeRule,
-    /// Subtracted from each channel (red, green, blue) after scaling to `[0, 1]`.
+    /// The order of the channels.
+    pub channels: ChannelOrder,
+    /// What samples of 0 and of 255 become before mean and deviation.
+    pub range: [f32; 2],
+    /// Subtracted from each colour (red, green, blue, whatever the order of the channels) after scaling.
     pub mean: [f32; 3],
-    /// Divides each channel after the subtraction.
+    /// Divides each colour after the subtraction.
     pub std: [f32; 3],
+    /// The input's element type: float32, float16 or uint8. As uint8 the samples are fed as they are.
+    pub element_type: ElementType,
 }
 
 impl Preprocessing {
-    /// Stretched to this size and scaled to `[0, 1]`, without normalisation.
+    /// Stretched to this size, red first, scaled to `[0, 1]`, without normalisation, as float32.
     pub fn stretch(width: u32, height: u32) -> Self {
-        Self { height, width, resize: ResizeRule::Stretch, mean: [0.0; 3], std: [1.0; 3] }
+        Self {
+            height,
+            width,
+            resize: ResizeRule::Stretch,
+            channels: ChannelOrder::Rgb,
+            range: [0.0, 1.0],
+            mean: [0.0; 3],
+            std: [1.0; 3],
+            element_type: ElementType::Float32,
+        }
     }
 
-    /// The same with `(x - mean) / std` per channel after the scaling.
+    /// The same with `(x - mean) / std` per colour after the scaling.
     #[must_use]
     pub fn normalized(self, mean: [f32; 3], std: [f32; 3]) -> Self {
         Self { mean, std, ..self }
     }
+
+    /// The same with the channels in this order.
+    #[must_use]
+    pub fn channels(self, channels: ChannelOrder) -> Self {
+        Self { channels, ..self }
+    }
+
+    /// The same with samples of 0 and 255 scaled to these two values.
+    #[must_use]
+    pub fn range(self, range: [f32; 2]) -> Self {
+        Self { range, ..self }
+    }
+
+    /// The same as another element type.
+    #[must_use]
+    pub fn element_type(self, element_type: ElementType) -> Self {
+        Self { element_type, ..self }
+    }
+}
+
+impl fmt::Display for Preprocessing {
+    /// What differs from the plain form is said, the rest is not.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { height, width, resize: ResizeRule::Stretch, channels, range, mean, std, element_type } =
+            self;
+        write!(f, "stretched to {width}x{height}, {channels}, [{},{}]", range[0], range[1])?;
+        if (mean, std) != (&[0.0; 3], &[1.0; 3]) {
+            write!(f, ", mean {mean:?}, deviation {std:?}")?;
+        }
+        write!(f, ", {element_type}")
+    }
 }
 
 /// The publisher's description of a release. Unknown fields are left alone.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 struct Document {
     model_files: BTreeMap<String, FileEntry>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 struct FileEntry {
     inputs: BTreeMap<String, Tensor>,
     #[serde(default)]
@@ -61,7 +132,7 @@ struct FileEntry {
 }
 
 /// One port; what is left out has the default of the publisher's schema.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 struct Tensor {
     shape: Vec<u64>,
     dtype: String,
@@ -71,7 +142,7 @@ struct Tensor {
     softmax_applied: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 struct ImageMetadata {
     color_format: Option<String>,
     /// Whatever else is said of the picture, which would have to be followed.
@@ -79,12 +150,10 @@ struct ImageMetadata {
     other: BTreeMap<String, serde_json::Value>,
 }
 
-/// Reads `metadata.json` beside the encoder and holds it against both graphs.
+/// Reads the metadata beside the encoder and holds it against both graphs.
 pub(crate) fn preprocessing(pair: &Pair) -> Result<Preprocessing> {
-    let folder = pair.encoder.folder();
-    let path = folder.join(FILE_NAME);
+    let (path, document) = read(pair.encoder.folder())?;
     let fail = |rule| Error::Metadata { path: path.clone(), rule };
-    let document = read(&path)?;
     let mut image = None;
     for graph in [&pair.encoder, &pair.decoder] {
         let entry = entry_of(&document, graph).map_err(fail)?;
@@ -112,14 +181,35 @@ pub(crate) fn preprocessing(pair: &Pair) -> Result<Preprocessing> {
     image_contract(&pair.image, tensor).map_err(fail)
 }
 
-fn read(path: &Path) -> Result<Document> {
+/// The document beside the encoder. Where there are both forms of it, they have to say the same.
+fn read(folder: &Path) -> Result<(PathBuf, Document)> {
+    let mut found = Vec::new();
+    for name in FILE_NAMES {
+        let path = folder.join(name);
+        if let Some(document) = read_file(&path)? {
+            found.push((path, document));
+        }
+    }
+    let mut found = found.into_iter();
+    let Some((path, document)) = found.next() else {
+        return Err(Error::Metadata { path: folder.to_owned(), rule: MetadataRule::Missing });
+    };
+    match found.next() {
+        Some((other, differs)) if differs != document => {
+            Err(Error::Metadata { path, rule: MetadataRule::Differs { other } })
+        }
+        _ => Ok((path, document)),
+    }
+}
+
+fn read_file(path: &Path) -> Result<Option<Document>> {
     let fail = |rule| Error::Metadata { path: path.to_owned(), rule };
     let io = |source| Error::Io { path: path.to_owned(), source };
     // Opening a pipe would wait for a writer: only a regular file is metadata.
     match fs::metadata(path) {
         Ok(found) if found.is_file() => {}
         Ok(_) => return Err(fail(MetadataRule::Malformed("it is no regular file".to_owned()))),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(fail(MetadataRule::Missing)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(io(e)),
     }
     let file = fs::File::open(path).map_err(io)?;
@@ -129,7 +219,15 @@ fn read(path: &Path) -> Result<Document> {
         return Err(fail(MetadataRule::TooLarge { limit: MAX_BYTES }));
     }
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text);
-    serde_json::from_slice(text).map_err(|e| fail(MetadataRule::Malformed(e.to_string())))
+    let document = if path.extension().is_some_and(|e| e == "yaml") {
+        let text = std::str::from_utf8(text).map_err(|e| fail(MetadataRule::Malformed(e.to_string())))?;
+        // Of its message, which draws the place, the first line tells it in words.
+        let first = |e: serde_saphyr::Error| e.to_string().lines().next().unwrap_or_default().to_owned();
+        serde_saphyr::from_str(text).map_err(first)
+    } else {
+        serde_json::from_slice(text).map_err(|e| e.to_string())
+    };
+    document.map(Some).map_err(|reason| fail(MetadataRule::Malformed(reason)))
 }
 
 /// The one entry whose inputs have the names of the graph's; its key, a file name, may have been changed by a rename.
@@ -203,32 +301,49 @@ fn check_ports(ports: &[Port], described: &BTreeMap<String, Tensor>) -> Result<(
     Ok(())
 }
 
-/// The image input that this version can prepare: `[1, 3, height, width]` float32 RGB in `[0, 1]`. The publisher's graphs
-/// normalise inside, so mean and deviation are those of the identity.
+/// The image input as the publisher describes it: `[1, 3, height, width]`, RGB or BGR, in a range that is said. The publisher's
+/// graphs normalise inside, so mean and deviation are those of the identity.
 fn image_contract(name: &str, tensor: &Tensor) -> Result<Preprocessing, MetadataRule> {
     let unsupported =
         |what: String, supported| MetadataRule::Unsupported { port: name.to_owned(), what, supported };
-    if tensor.dtype != "float32" {
-        return Err(unsupported(format!("dtype {}", tensor.dtype), "float32"));
-    }
-    if tensor.value_range != Some([0.0, 1.0]) {
-        let found =
-            tensor.value_range.map_or("no value range".to_owned(), |r| format!("the value range {r:?}"));
-        return Err(unsupported(found, "[0.0, 1.0]"));
-    }
+    let element_type = match tensor.dtype.as_str() {
+        "float32" => ElementType::Float32,
+        "float16" => ElementType::Float16,
+        "uint8" => ElementType::Uint8,
+        other => return Err(unsupported(format!("dtype {other}"), "float32, float16 and uint8")),
+    };
+    let range = match (element_type, tensor.value_range) {
+        // The samples themselves, which have no other range.
+        (ElementType::Uint8, None | Some([0.0, 255.0])) => [0.0, 255.0],
+        (ElementType::Uint8, Some(range)) => {
+            return Err(unsupported(format!("the value range {range:?}"), "[0.0, 255.0] as uint8"));
+        }
+        (_, None) => return Err(unsupported("no value range".to_owned(), "two numbers, such as [0.0, 1.0]")),
+        // No half is larger.
+        (_, Some([low, high])) if low < high && low.abs().max(high.abs()) <= 65504.0 => {
+            [low as f32, high as f32]
+        }
+        (_, Some(range)) => {
+            let supported = "two numbers up to 65504, the lower one first";
+            return Err(unsupported(format!("the value range {range:?}"), supported));
+        }
+    };
     let color = tensor.image_metadata.as_ref().and_then(|m| m.color_format.as_deref()).unwrap_or("rgb");
     if let Some(key) = tensor.image_metadata.as_ref().and_then(|m| m.other.keys().next()) {
         return Err(unsupported(format!("`{key}` in its image_metadata"), "color_format alone"));
     }
-    if color != "rgb" {
-        return Err(unsupported(format!("the color format {color}"), "rgb"));
-    }
+    let channels = match color {
+        "rgb" => ChannelOrder::Rgb,
+        "bgr" => ChannelOrder::Bgr,
+        other => return Err(unsupported(format!("the color format {other}"), "rgb and bgr")),
+    };
     // A side of more than 16384 is no encoder's; it would be an absurd allocation later.
     let side = |size: u64| u32::try_from(size).ok().filter(|s| (1..=16384).contains(s));
-    match tensor.shape.as_slice() {
-        &[1, 3, height, width] if side(height).is_some() && side(width).is_some() => {
-            Ok(Preprocessing::stretch(width as u32, height as u32))
+    match *tensor.shape.as_slice() {
+        [1, 3, height, width] if side(height).is_some() && side(width).is_some() => {
+            let plain = Preprocessing::stretch(width as u32, height as u32);
+            Ok(plain.channels(channels).range(range).element_type(element_type))
         }
-        shape => Err(unsupported(format!("the shape {shape:?}"), "[1, 3, height, width]")),
+        _ => Err(unsupported(format!("the shape {:?}", tensor.shape), "[1, 3, height, width]")),
     }
 }

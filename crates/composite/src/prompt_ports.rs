@@ -21,7 +21,7 @@ pub struct PromptPorts {
     pub labels: String,
     /// Element type of the coordinates.
     pub coordinate_type: ElementType,
-    /// Element type of the labels: float32, int32 and int64 are all in use.
+    /// Element type of the labels: float32, int32 and int64 are all in use, float16 in converted graphs.
     pub label_type: ElementType,
     /// Unit of the coordinates.
     pub space: CoordinateSpace,
@@ -69,13 +69,13 @@ fn may_be_equal((a, b): (&Dim, &Dim)) -> bool {
 
 impl PointPrompt<'_> {
     /// The first of the two ports whose element type cannot be fed: coordinates are float32, labels float32, int32 or
-    /// int64 in every publication read.
+    /// int64 in every publication read, and halves where a graph was converted whole.
     pub(crate) fn unfeedable(&self) -> Option<&Port> {
-        use ElementType::{Float32, Int32, Int64};
+        use ElementType::{Float16, Float32, Int32, Int64};
         let wrong = |port: &&Port, types: &[ElementType]| !types.contains(&port.element_type);
         Some(self.coordinates)
-            .filter(|port| wrong(port, &[Float32]))
-            .or_else(|| Some(self.labels).filter(|port| wrong(port, &[Float32, Int32, Int64])))
+            .filter(|port| wrong(port, &[Float32, Float16]))
+            .or_else(|| Some(self.labels).filter(|port| wrong(port, &[Float32, Float16, Int32, Int64])))
     }
 
     /// The ports with their fixed dims; `None` where a dim is open, there is no slot, or there is more than one object.

@@ -6,8 +6,12 @@ mod common;
 use std::fs;
 
 use common::{DECODER, ENCODER, Release, decoder, encoder, graph};
-use composite::{Error, Preprocessing, ResizeRule, Result};
+use composite::{ChannelOrder, Error, Preprocessing, ResizeRule, Result};
+use onnx_graph::ElementType;
 use serde_json::{Value, json};
+
+/// A word on a change to the metadata, what it asks for, and the change.
+type ImageCase = (&'static str, Preprocessing, fn(&mut Value));
 
 /// A word on a change to the metadata, and the change.
 type Edit = (&'static str, fn(&mut Value));
@@ -29,8 +33,11 @@ fn edited(release: &Release, edit: impl FnOnce(&mut Value)) -> Result<Preprocess
 fn said(release: &Release, result: Result<Preprocessing>) -> String {
     let error = result.unwrap_err();
     assert!(matches!(error, Error::Metadata { .. }), "{error:?}");
-    let path = release.dir.path().join("metadata.json");
-    error.to_string().strip_prefix(&format!("{}: ", path.display())).unwrap().to_owned()
+    // Where there is none, the folder is named.
+    let folder = release.dir.path();
+    let places = [folder.join("metadata.json"), folder.to_owned()].map(|p| format!("{}: ", p.display()));
+    let text = error.to_string();
+    places.iter().find_map(|place| text.strip_prefix(place)).unwrap().to_owned()
 }
 
 #[test]
@@ -140,15 +147,22 @@ fn contradictions() {
             d["model_files"]["encoder.onnx"]["inputs"]["labels"]["io_type"] = "image".into();
         }),
         (
-            "the port `image` has the value range [0.0, 255.0], which is not supported; supported is [0.0, 1.0]",
-            |d| image(d)["value_range"] = json!([0, 255]),
+            "the port `image` has the value range [1.0, 0.0], which is not supported; supported is two numbers up to \
+             65504, the lower one first",
+            |d| image(d)["value_range"] = json!([1, 0]),
         ),
-        ("the port `image` has no value range, which is not supported; supported is [0.0, 1.0]", |d| {
-            image(d).as_object_mut().unwrap().remove("value_range");
-        }),
-        ("the port `image` has the color format bgr, which is not supported; supported is rgb", |d| {
-            image(d)["image_metadata"]["color_format"] = "bgr".into();
-        }),
+        (
+            "the port `image` has no value range, which is not supported; supported is two numbers, such as [0.0, 1.0]",
+            |d| {
+                image(d).as_object_mut().unwrap().remove("value_range");
+            },
+        ),
+        (
+            "the port `image` has the color format grayscale, which is not supported; supported is rgb and bgr",
+            |d| {
+                image(d)["image_metadata"]["color_format"] = "grayscale".into();
+            },
+        ),
     ];
     for (expected, edit) in edits {
         let release = release();
@@ -161,7 +175,14 @@ fn contradictions() {
 #[test]
 fn images_of_another_kind() {
     for (port, what) in [
-        ("image uint8[1,3,64,64]", "dtype uint8, which is not supported; supported is float32"),
+        (
+            "image int8[1,3,64,64]",
+            "dtype int8, which is not supported; supported is float32, float16 and uint8",
+        ),
+        (
+            "image uint8[1,3,64,64]",
+            "the value range [0.0, 1.0], which is not supported; supported is [0.0, 255.0]",
+        ),
         ("image float32[1,1,64,64]", "the shape [1, 1, 64, 64], which is not supported"),
         ("image float32[1,64,64,3]", "the shape [1, 64, 64, 3], which is not supported"),
         ("image float32[2,3,64,64]", "the shape [2, 3, 64, 64], which is not supported"),
@@ -173,6 +194,111 @@ fn images_of_another_kind() {
         let text = said(&release, edited(&release, |_| {}));
         assert!(text.starts_with(&format!("the port `image` has {what}")), "{text}");
     }
+}
+
+/// The publisher's schema has more ranges, orders and types than SAM 2's releases use.
+#[test]
+fn images_of_other_ranges_orders_and_types() {
+    let plain = Preprocessing::stretch(64, 64);
+    let edits: [ImageCase; 5] = [
+        ("bytes' range", plain.range([0.0, 255.0]), |d| image(d)["value_range"] = json!([0, 255])),
+        ("around zero", plain.range([-1.0, 1.0]), |d| image(d)["value_range"] = json!([-1, 1])),
+        ("blue first", plain.channels(ChannelOrder::Bgr), |d| {
+            image(d)["image_metadata"]["color_format"] = "bgr".into();
+        }),
+        ("an open range", plain.range([0.0, 65504.0]), |d| image(d)["value_range"] = json!([0, 65504])),
+        ("no colour", plain, |d| image(d)["image_metadata"] = json!({})),
+    ];
+    for (what, expected, edit) in edits {
+        assert_eq!(edited(&release(), edit).unwrap(), expected, "{what}");
+    }
+    for (port, expected) in [
+        ("image float16[1,3,64,64]", plain.element_type(ElementType::Float16)),
+        ("image uint8[1,3,64,64]", plain.element_type(ElementType::Uint8).range([0.0, 255.0])),
+    ] {
+        let inputs = ENCODER.0.replace("image float32[1,3,64,64]", port);
+        let release = Release::new(graph(&inputs, ENCODER.1), decoder());
+        let found = edited(&release, |d| {
+            if port.contains("uint8") {
+                image(d).as_object_mut().unwrap().remove("value_range");
+            }
+        });
+        assert_eq!(found.unwrap(), expected, "{port}");
+    }
+}
+
+const YAML: &str = "
+# as some releases carry it
+model_files:
+  encoder.onnx:
+    inputs:
+      image: {shape: [1, 3, 64, 64], dtype: float32, io_type: image, value_range: [0.0, 1.0],
+              image_metadata: {color_format: rgb}}
+      coordinates: {shape: [1, 2, 2], dtype: float32}
+      labels:
+        shape: [1, 2]
+        dtype: float32
+  decoder.onnx:
+    inputs:
+      embedding: {shape: [1, 8, 4, 4], dtype: float32}
+      sparse: {shape: [1, 3, 8], dtype: float32}
+";
+
+#[test]
+fn the_same_document_in_yaml() {
+    let release = release();
+    fs::remove_file(release.dir.path().join("metadata.json")).unwrap();
+    release.write("metadata.yaml", YAML);
+    assert_eq!(*release.open().unwrap().preprocessing(), Preprocessing::stretch(64, 64));
+    release.write("metadata.yaml", YAML.replace("rgb", "bgr").replace("[0.0, 1.0]", "[0, 255]"));
+    let expected = Preprocessing::stretch(64, 64).channels(ChannelOrder::Bgr).range([0.0, 255.0]);
+    assert_eq!(*release.open().unwrap().preprocessing(), expected);
+    // It is held against the graphs as the other form is.
+    release.write("metadata.yaml", YAML.replace("[1, 3, 64, 64]", "[1, 3, 32, 64]"));
+    let text = release.open().unwrap_err().to_string();
+    assert!(text.contains("metadata.yaml: port `image` is float32[1,3,32,64] here"), "{text}");
+}
+
+/// Both are there: the same is fine, two stories are not.
+#[test]
+fn both_forms() {
+    let release = release();
+    let document: Value =
+        serde_json::from_slice(&fs::read(release.dir.path().join("metadata.json")).unwrap()).unwrap();
+    // JSON is YAML.
+    release.write("metadata.yaml", document.to_string());
+    release.open().unwrap();
+    let mut other = document;
+    other["model_files"]["encoder.onnx"]["inputs"]["image"]["value_range"] = json!([0, 255]);
+    release.write("metadata.yaml", other.to_string());
+    let text = said(&release, release.open().map(|c| *c.preprocessing()));
+    assert!(text.starts_with("it says other things than "), "{text}");
+}
+
+#[test]
+fn files_that_are_no_yaml() {
+    let deep = "[".repeat(100_000);
+    let many = format!(
+        "a: &a [{}]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n\
+                        d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\nmodel_files: [*d,*d,*d,*d,*d,*d,*d,*d]",
+        "1,".repeat(999)
+    );
+    let bombs = [deep.as_str(), many.as_str()];
+    for content in ["", "{", "- a", "model_files: [", "model_files: {a: {inputs: 7}}", "a: b: c"]
+        .into_iter()
+        .chain(bombs)
+    {
+        let release = release();
+        fs::remove_file(release.dir.path().join("metadata.json")).unwrap();
+        release.write("metadata.yaml", content);
+        let text = release.open().unwrap_err().to_string();
+        assert!(text.contains("metadata.yaml: not the publisher's metadata: "), "{text}");
+        assert!(!text.contains('\n') && text.len() < 600, "{text}");
+    }
+    let release = release();
+    fs::remove_file(release.dir.path().join("metadata.json")).unwrap();
+    release.write("metadata.yaml", b"model_files: \xff");
+    assert!(release.open().unwrap_err().to_string().contains("not the publisher's metadata"));
 }
 
 /// G3: a size that the graph leaves open is the metadata's, height before width.
@@ -189,7 +315,10 @@ fn no_file() {
     let release = release();
     fs::remove_file(release.dir.path().join("metadata.json")).unwrap();
     let text = said(&release, release.open().map(|c| *c.preprocessing()));
-    assert_eq!(text, "no metadata.json beside the image encoder, so how to prepare pictures is unknown");
+    assert_eq!(
+        text,
+        "no metadata.json or metadata.yaml beside the image encoder, so how to prepare pictures is unknown"
+    );
 }
 
 /// Only the file beside the encoder speaks for it.

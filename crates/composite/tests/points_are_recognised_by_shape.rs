@@ -90,9 +90,9 @@ fn what_is_a_prompt_without_fixed_slots() {
 #[test]
 fn types_that_cannot_be_fed_are_refused() {
     for (points, wrong) in [
-        ("c float16[1,2,2] l float32[1,2]", "c float16[1,2,2]"),
+        ("c float64[1,2,2] l float32[1,2]", "c float64[1,2,2]"),
         ("c float32[1,2,2] l uint8[1,2]", "l uint8[1,2]"),
-        ("c float32[1,2,2] l float16[1,2]", "l float16[1,2]"),
+        ("c float32[1,2,2] l float64[1,2]", "l float64[1,2]"),
     ] {
         let rule = rule_for(join(with_points(points), decoder()), "decoder.onnx");
         assert!(matches!(&rule, Rule::PromptType { port, .. } if port.to_string() == wrong), "{rule}");

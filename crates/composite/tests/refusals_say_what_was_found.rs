@@ -148,7 +148,7 @@ fn a_composite_describes_itself() {
          labels float32[1,2] -> embedding float32[1,8,4,4], sparse float32[1,3,8]\n\
          mask decoder   decoder.onnx fp32: embedding float32[1,8,4,4], sparse float32[1,3,8] -> \
          mask float32[1,1,16,16], quality float32[1,1]\n\
-         image          image, stretched to 64x64, [0,1]\n\
+         image          image, stretched to 64x64, RGB, [0,1], float32\n\
          points         2 slots in coordinates, labels\n\
          masks, scores  mask, quality"
     );

@@ -265,6 +265,18 @@ pub enum ImageError {
         /// Bytes allowed.
         max_bytes: u64,
     },
+    /// The model asks for channels in an order that this version does not know.
+    #[error("the channel order {channels} is not supported")]
+    ChannelOrder {
+        /// The order.
+        channels: composite::ChannelOrder,
+    },
+    /// The model takes its image in a type that pictures cannot be given in.
+    #[error("an image input of type {element_type} is not supported; float32, float16 and uint8 are")]
+    ElementType {
+        /// The type.
+        element_type: onnx_graph::ElementType,
+    },
     /// The model asks for a resize rule that this version does not know.
     #[error("the resize rule {rule:?} is not supported")]
     ResizeRule {

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use composite::{CoordinateSpace, PromptPorts, Value};
+use half::f16;
 use ndarray::{ArrayD, IxDyn};
 use onnx_graph::{ElementType, Port};
 
@@ -125,23 +126,26 @@ impl Prompt {
         let unsupported = |port: &str, element_type: ElementType| Error::PortMismatch {
             graph: "prompt encoder".to_owned(),
             port: Port { name: port.to_owned(), element_type, shape: None },
-            found: "float32 coordinates with float32, int32 or int64 labels".to_owned(),
+            found: "float32 or float16 coordinates with float32, float16, int32 or int64 labels".to_owned(),
         };
-        let coordinates = match ports.coordinate_type {
-            ElementType::Float32 => ArrayD::from_shape_vec(shape(&ports.coordinate_shape), coordinates).ok(),
+        let coordinates = ArrayD::from_shape_vec(shape(&ports.coordinate_shape), coordinates).ok();
+        let coordinates = coordinates.and_then(|coordinates| match ports.coordinate_type {
+            ElementType::Float32 => Some(Tensor::F32(coordinates)),
+            ElementType::Float16 => Some(Tensor::F16(coordinates.mapv(f16::from_f32))),
             _ => None,
-        };
+        });
         let coordinates =
             coordinates.ok_or_else(|| unsupported(&ports.coordinates, ports.coordinate_type))?;
         let labels = ArrayD::from_shape_vec(shape(&ports.label_shape), labels).ok();
         let labels = labels.and_then(|labels| match ports.label_type {
             ElementType::Float32 => Some(Tensor::F32(labels.mapv(f32::from))),
+            ElementType::Float16 => Some(Tensor::F16(labels.mapv(f16::from))),
             ElementType::Int32 => Some(Tensor::I32(labels.mapv(i32::from))),
             ElementType::Int64 => Some(Tensor::I64(labels.mapv(i64::from))),
             _ => None,
         });
         let labels = labels.ok_or_else(|| unsupported(&ports.labels, ports.label_type))?;
-        Ok(BTreeMap::from([(Value::Coordinates, Tensor::F32(coordinates)), (Value::Labels, labels)]))
+        Ok(BTreeMap::from([(Value::Coordinates, coordinates), (Value::Labels, labels)]))
     }
 }
 

@@ -11,6 +11,7 @@ use std::{
 use composite::{Component, Composite, Feed, Step, Value, Wiring};
 use image::RgbImage;
 use ndarray::{Array2, Axis};
+use onnx_graph::PrecisionClass;
 use release_assets::Cache;
 
 use crate::{
@@ -25,6 +26,7 @@ pub struct SegmenterBuilder {
     engine: EngineOptions,
     cache: Option<Cache>,
     wiring: Wiring,
+    precisions: Option<Vec<PrecisionClass>>,
 }
 
 impl SegmenterBuilder {
@@ -56,6 +58,14 @@ impl SegmenterBuilder {
         self
     }
 
+    /// The precisions of the graphs that may be used, best first; single precision alone where this is not called. Half precision
+    /// needs ONNX Runtime.
+    #[must_use]
+    pub fn precisions(mut self, precisions: impl IntoIterator<Item = PrecisionClass>) -> Self {
+        self.precisions = Some(precisions.into_iter().collect());
+        self
+    }
+
     /// How encoder and decoder are joined, where neither the names of their ports nor a contract rule that comes with
     /// `composite` settle it.
     #[must_use]
@@ -83,7 +93,11 @@ impl SegmenterBuilder {
 
     fn find(&self, path: &Path) -> Result<(ModelOrigin, Composite)> {
         let origin = ModelOrigin::resolve(path, self.cache.as_ref())?;
-        let composite = Composite::builder().wiring(self.wiring.clone()).open(origin.root())?;
+        let mut builder = Composite::builder().wiring(self.wiring.clone());
+        if let Some(precisions) = &self.precisions {
+            builder = builder.precisions(precisions.iter().copied());
+        }
+        let composite = builder.open(origin.root())?;
         Ok((origin, composite))
     }
 }
@@ -172,7 +186,7 @@ impl Segmenter {
     /// Runs the per-image part once. The image is upright 8-bit RGB of any size ([`read_image`](crate::read_image)).
     pub fn encode(&self, image: &RgbImage) -> Result<Embeddings> {
         let tensor = image_tensor(image, self.composite.preprocessing())?;
-        let values = self.encode_tensor(Tensor::F32(tensor.into_dyn()))?;
+        let values = self.encode_tensor(tensor)?;
         let (width, height) = image.dimensions();
         Ok(Embeddings { values: Arc::new(values), width, height, made_by: self.identity })
     }
@@ -237,7 +251,7 @@ impl Segmenter {
         let mut kept = BTreeMap::new();
         if self.kept.contains(&Value::Image) {
             let black = image_tensor(&RgbImage::new(profile.width, profile.height), profile)?;
-            kept.insert(Value::Image, Tensor::F32(black.into_dyn()));
+            kept.insert(Value::Image, black);
         }
         let mut values = prompt.tensors(self.composite.prompt(), 1, 1)?;
         // All steps before the decoder, which is the last.
@@ -260,7 +274,8 @@ impl Segmenter {
         };
         let (masks, scores) = (take(&pair.masks)?, take(&pair.scores)?);
         let wrong = Error::MaskShape { masks: masks.shape().to_vec(), scores: scores.shape().to_vec() };
-        let (Tensor::F32(mut masks), Tensor::F32(scores)) = (masks, scores) else { return Err(wrong) };
+        let (Some(masks), Some(scores)) = (masks.floats(), scores.floats()) else { return Err(wrong) };
+        let mut masks = masks.into_owned();
         let (Some(&score), 1) = (scores.iter().next(), scores.len()) else { return Err(wrong) };
         // [1, 1, h, w], or with an object axis of one before it.
         while masks.ndim() > 2 {
@@ -285,12 +300,12 @@ impl Segmenter {
 
 /// Whether some value differs by more than the noise of threads that add in another order.
 fn differ(a: &BTreeMap<Value, Tensor>, b: &BTreeMap<Value, Tensor>) -> bool {
-    a.iter().any(|(value, a)| match (a, b.get(value)) {
-        (Tensor::F32(a), Some(Tensor::F32(b))) => {
+    a.iter().any(|(value, a)| match (a.floats(), b.get(value).and_then(Tensor::floats)) {
+        (Some(a), Some(b)) => {
             let largest = a.iter().map(|v| v.abs()).fold(0.0, f32::max);
-            a.iter().zip(b).any(|(a, b)| (a - b).abs() > largest * 1e-4)
+            a.iter().zip(b.iter()).any(|(a, b)| (a - b).abs() > largest * 1e-4)
         }
-        (a, b) => Some(a) != b,
+        _ => Some(a) != b.get(value),
     })
 }
 

@@ -1,5 +1,6 @@
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
+use half::f16;
 use ndarray::ArrayD;
 use onnx_graph::{Dim, ElementType, Port};
 
@@ -9,6 +10,8 @@ use onnx_graph::{Dim, ElementType, Port};
 pub enum Tensor {
     /// Single precision.
     F32(ArrayD<f32>),
+    /// Half precision.
+    F16(ArrayD<f16>),
     /// 32-bit integers.
     I32(ArrayD<i32>),
     /// 64-bit integers.
@@ -22,6 +25,7 @@ impl Tensor {
     pub fn shape(&self) -> &[usize] {
         match self {
             Self::F32(a) => a.shape(),
+            Self::F16(a) => a.shape(),
             Self::I32(a) => a.shape(),
             Self::I64(a) => a.shape(),
             Self::U8(a) => a.shape(),
@@ -32,6 +36,7 @@ impl Tensor {
     pub fn element_type(&self) -> ElementType {
         match self {
             Self::F32(_) => ElementType::Float32,
+            Self::F16(_) => ElementType::Float16,
             Self::I32(_) => ElementType::Int32,
             Self::I64(_) => ElementType::Int64,
             Self::U8(_) => ElementType::Uint8,
@@ -42,6 +47,15 @@ impl Tensor {
     pub fn as_f32(&self) -> Option<&ArrayD<f32>> {
         match self {
             Self::F32(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// The values in single precision, where they are floats.
+    pub fn floats(&self) -> Option<Cow<'_, ArrayD<f32>>> {
+        match self {
+            Self::F32(array) => Some(Cow::Borrowed(array)),
+            Self::F16(array) => Some(Cow::Owned(array.mapv(f16::to_f32))),
             _ => None,
         }
     }
@@ -67,7 +81,11 @@ impl Tensor {
     }
 
     pub(crate) fn is_finite(&self) -> bool {
-        self.as_f32().is_none_or(|a| a.iter().all(|v| v.is_finite()))
+        match self {
+            Self::F32(array) => array.iter().all(|v| v.is_finite()),
+            Self::F16(array) => array.iter().all(|v| v.is_finite()),
+            _ => true,
+        }
     }
 }
 

@@ -1,9 +1,17 @@
 //! Cases N1, N2, N3, EV1, EV2: scaled once, normalised once, channels in order.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
-use composite::Preprocessing;
+use composite::{ChannelOrder, Preprocessing};
 use image::{Rgb, RgbImage};
-use sam_runtime::image_tensor;
+use ndarray::{Array4, Ix4};
+use onnx_graph::ElementType;
+use sam_runtime::{ImageError, Tensor};
+
+/// As floats, with four axes.
+fn image_tensor(image: &RgbImage, profile: &Preprocessing) -> Result<Array4<f32>, ImageError> {
+    let tensor = sam_runtime::image_tensor(image, profile)?;
+    Ok(tensor.floats().unwrap().into_owned().into_dimensionality::<Ix4>().unwrap())
+}
 
 fn profile(width: u32, height: u32, mean: [f32; 3], std: [f32; 3]) -> Preprocessing {
     Preprocessing::stretch(width, height).normalized(mean, std)
@@ -57,4 +65,43 @@ fn the_resized_bytes_are_what_is_scaled() {
 fn an_image_without_pixels_is_an_error() {
     let error = image_tensor(&RgbImage::new(0, 5), &profile(4, 4, [0.0; 3], [1.0; 3])).unwrap_err();
     assert_eq!(error.to_string(), "the image has no pixels (0 x 5)");
+}
+
+/// Reference 1.10: ranges other than [0, 1], blue first, halves and bytes are all in publishers' metadata.
+#[test]
+fn other_ranges_channels_and_types() {
+    let mut image = RgbImage::from_pixel(2, 1, Rgb([255, 102, 0]));
+    image.put_pixel(1, 0, Rgb([0, 51, 255]));
+    let plain = Preprocessing::stretch(2, 1);
+    let flat = |profile: Preprocessing| image_tensor(&image, &profile).unwrap().into_raw_vec_and_offset().0;
+    assert_eq!(flat(plain), [1.0, 0.0, 0.4, 0.2, 0.0, 1.0]);
+    assert_eq!(flat(plain.channels(ChannelOrder::Bgr)), [0.0, 1.0, 0.4, 0.2, 1.0, 0.0]);
+    assert_eq!(flat(plain.range([0.0, 255.0])), [255.0, 0.0, 102.0, 51.0, 0.0, 255.0]);
+    let centred = flat(plain.range([-1.0, 1.0]));
+    for (found, wanted) in centred.iter().zip([1.0, -1.0, -0.2, -0.6, -1.0, 1.0]) {
+        assert!((found - wanted).abs() < 1e-6, "{centred:?}");
+    }
+    // Mean and deviation belong to colours, not to places.
+    let blue_only = plain.channels(ChannelOrder::Bgr).normalized([0.0, 0.0, 0.5], [1.0, 1.0, 0.25]);
+    assert_eq!(flat(blue_only), [-2.0, 2.0, 0.4, 0.2, 1.0, 0.0]);
+    let Tensor::F16(halves) =
+        sam_runtime::image_tensor(&image, &plain.element_type(ElementType::Float16)).unwrap()
+    else {
+        panic!("no halves")
+    };
+    assert_eq!(halves.shape(), [1, 3, 1, 2]);
+    assert_eq!(halves[[0, 1, 0, 0]].to_f32(), half::f16::from_f32(0.4).to_f32());
+    let bytes = plain.range([0.0, 255.0]).element_type(ElementType::Uint8).channels(ChannelOrder::Bgr);
+    let Tensor::U8(bytes) = sam_runtime::image_tensor(&image, &bytes).unwrap() else { panic!("no bytes") };
+    assert_eq!(bytes.into_raw_vec_and_offset().0, [0, 255, 102, 51, 255, 0]);
+}
+
+#[test]
+fn a_type_that_pictures_cannot_have() {
+    let profile = Preprocessing::stretch(2, 2).element_type(ElementType::Int64);
+    let error = sam_runtime::image_tensor(&RgbImage::new(2, 2), &profile).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "an image input of type int64 is not supported; float32, float16 and uint8 are"
+    );
 }

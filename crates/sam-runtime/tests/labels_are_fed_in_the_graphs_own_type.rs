@@ -30,5 +30,8 @@ fn a_type_that_cannot_be_fed_is_refused_at_opening() {
     write_model_with_labels(folder.path(), Encoder::Faithful, Decoder::Red, 2, Uint8);
     let error = Segmenter::open(folder.path()).unwrap_err();
     let said = error_chain(&error);
-    assert!(said.contains("labels uint8[1,2]") && said.contains("float32, int32 or int64"), "{said}");
+    assert!(
+        said.contains("labels uint8[1,2]") && said.contains("float32, float16, int32 or int64"),
+        "{said}"
+    );
 }

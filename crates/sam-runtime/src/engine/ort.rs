@@ -226,6 +226,7 @@ impl Session for OrtSession {
         for (name, tensor) in inputs {
             let value: Result<SessionInputValue<'_>, ort::Error> = match tensor {
                 Tensor::F32(a) => TensorRef::from_array_view(a).map(Into::into),
+                Tensor::F16(a) => TensorRef::from_array_view(a).map(Into::into),
                 Tensor::I32(a) => TensorRef::from_array_view(a).map(Into::into),
                 Tensor::I64(a) => TensorRef::from_array_view(a).map(Into::into),
                 Tensor::U8(a) => TensorRef::from_array_view(a).map(Into::into),
@@ -252,6 +253,9 @@ fn from_ort(port: &Port, value: &DynValue) -> Result<Tensor, String> {
     Ok(match element_type {
         TensorElementType::Float32 => {
             Tensor::F32(value.try_extract_array::<f32>().map_err(text)?.into_owned())
+        }
+        TensorElementType::Float16 => {
+            Tensor::F16(value.try_extract_array::<half::f16>().map_err(text)?.into_owned())
         }
         TensorElementType::Int32 => Tensor::I32(value.try_extract_array::<i32>().map_err(text)?.into_owned()),
         TensorElementType::Int64 => Tensor::I64(value.try_extract_array::<i64>().map_err(text)?.into_owned()),

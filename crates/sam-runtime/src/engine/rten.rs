@@ -193,6 +193,7 @@ fn to_rten(tensor: &Tensor) -> Result<ValueOrView<'_>, String> {
         Tensor::F32(array) => view(array),
         Tensor::I32(array) => view(array),
         Tensor::U8(array) => view(array),
+        Tensor::F16(_) => Err("it has no half precision".to_owned()),
         Tensor::I64(array) => {
             let narrow: Result<Vec<i32>, _> = array.iter().map(|&v| i32::try_from(v)).collect();
             let narrow = narrow.map_err(|_| "a 64-bit integer does not fit rten's 32 bits".to_owned())?;
