@@ -170,6 +170,14 @@ pub enum Error {
         /// The node's operator.
         op_type: String,
     },
+    /// A value cannot be brought to half precision: it holds tensors that no `Cast` reaches.
+    #[error(
+        "`{value}` is a sequence, an optional value or a map of float32 tensors, which cannot be brought to half precision"
+    )]
+    NoHalf {
+        /// The value.
+        value: String,
+    },
     /// The model imports a version of the standard operators that a rewrite cannot be written in, or none.
     #[error("the standard operators of version {needed} or newer are needed, the model imports {found}")]
     Opset {

@@ -7,7 +7,11 @@ mod decoded;
 
 use std::path::{Path, PathBuf};
 
-use onnx_graph::{ElementType::Float32, Error, Fp16Options, GraphBuilder, Model, Types, Weights};
+use onnx_graph::{
+    Attribute,
+    ElementType::{Float32, Int32},
+    Error, Fp16Options, GraphBuilder, Model, Types, Weights,
+};
 use serde_json::Value;
 
 fn fixtures() -> PathBuf {
@@ -187,6 +191,44 @@ fn a_type_that_nobody_knows_is_named() {
     let found = model.to_fp16(&Weights::inline(), &Fp16Options::compute());
     let Err(Error::UntypedValue { value, op_type, .. }) = found else { panic!("{found:?}") };
     assert_eq!((value.as_str(), op_type.as_str()), ("a", "Max"));
+}
+
+/// The converter writes a model that ONNX Runtime refuses: a sequence of floats is given halves.
+#[test]
+fn sequences_are_refused_by_name() {
+    let message = |field: u8, inside: &[u8]| [&[field << 3 | 2, inside.len() as u8], inside].concat();
+    let floats = message(1, &[1 << 3, 1]);
+    // Graph, recorded value, its type: a sequence, and an optional sequence.
+    for (field, element) in [(4, floats.clone()), (9, message(4, &message(1, &floats)))] {
+        let record = [message(1, b"many"), message(2, &message(field, &message(1, &element)))].concat();
+        let model = GraphBuilder::new("test").input("x", Float32, [4.into()]).node("Relu", ["x"], ["y"]);
+        let mut bytes = model.output("y", Float32, [4.into()]).build().to_bytes().unwrap();
+        // A message that comes twice is one.
+        bytes.extend(message(7, &message(13, &record)));
+        let model = Model::from_bytes(bytes).unwrap();
+        let found = model.to_fp16(&Weights::inline(), &Fp16Options::compute());
+        assert!(matches!(&found, Err(Error::NoHalf { value }) if value == "many"), "{found:?}");
+        // Stored in halves it computes as before.
+        model.to_fp16(&Weights::inline(), &Fp16Options::storage()).unwrap();
+    }
+}
+
+/// Bits are bits: what takes them apart keeps its single precision.
+#[test]
+fn bits_are_those_of_single_precision() {
+    let model = GraphBuilder::new("test")
+        .opset(26)
+        .input("x", Float32, [4.into()])
+        .node("Relu", ["x"], ["a"])
+        .node_with("BitCast", ["a"], ["y"], [("to", Attribute::Int(i64::from(Int32.to_onnx())))])
+        .output("y", Int32, [4.into()])
+        .build();
+    let (half, _) = model.to_fp16(&Weights::inline(), &Fp16Options::compute()).unwrap();
+    let lines = decoded::lines(&half);
+    assert!(
+        lines.iter().any(|line| line.starts_with("BitCast") && line.contains("a_cast_to_fp32")),
+        "{lines:#?}"
+    );
 }
 
 #[test]

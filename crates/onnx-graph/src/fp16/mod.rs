@@ -7,6 +7,7 @@ mod frame;
 mod names;
 mod retype;
 mod rules;
+mod sequences;
 mod storage;
 mod survey;
 
@@ -202,12 +203,15 @@ impl Model {
     /// gives `w`. Numbers are rounded, and a weight that half precision is too coarse for stays as it is.
     ///
     /// Where a wanted name is taken, a number is put behind it. Fails with [`Error::Opset`], with [`Error::UntypedValue`]
-    /// where a node stays in float32 and the type of a value that it reads or gives is not known, and where the weights
-    /// cannot be read.
+    /// where a node stays in float32 and the type of a value that it reads or gives is not known, in the compute form with
+    /// [`Error::NoHalf`] where a sequence of float32 is recorded, and where the weights cannot be read.
     pub fn to_fp16(&self, weights: &Weights, options: &Fp16Options) -> Result<(Self, Fp16Report)> {
         let found = self.opset("").unwrap_or_default();
         if found < CAST_BY_NUMBER {
             return Err(Error::Opset { needed: CAST_BY_NUMBER, found });
+        }
+        if options.form == Form::Compute {
+            sequences::refuse(self)?;
         }
         let (model, mut report) = match options.form {
             Form::Storage => storage::store(self, weights, options)?,

@@ -62,7 +62,11 @@ pub(super) fn knows_no_half(node: &NodeProto, opset: i64) -> bool {
         ("", "IsInf") => opset < 20,
         ("", "QLinearMatMul") => opset < 21,
         ("", "Range") => opset < 27,
-        ("", "DynamicQuantizeLinear" | "NonMaxSuppression" | "QLinearConv" | "TfIdfVectorizer")
+        // BitCast knows both, and the bits of a float32 are not those of a half.
+        (
+            "",
+            "BitCast" | "DynamicQuantizeLinear" | "NonMaxSuppression" | "QLinearConv" | "TfIdfVectorizer",
+        )
         | ("ai.onnx.ml", _) => true,
         // Mean and inverse deviation, its second and third result, are float32 whatever the input.
         ("", "LayerNormalization") => read.outputs().skip(1).any(|output| !output.is_empty()),
