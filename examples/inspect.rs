@@ -1,13 +1,17 @@
 //! Says what is in an ONNX model: ports, operators, weights and the files they lie in, arithmetic, and which inputs each
-//! output depends on. `analyze` says what runs where, by component, part of the network and operator.
+//! output depends on. `check` says what is wrong with a model, `analyze` what runs where, by component, part of the network and
+//! operator.
 //!
 //! ```text
 //! cargo run --example inspect -- MODEL.onnx
 //! cargo run --example inspect -- MODEL.onnx --json
+//! cargo run --example inspect -- check MODEL.onnx
 //! cargo run --example inspect -- analyze ENCODER.onnx DECODER.onnx --target QNN/NPU --target rten
 //! ```
 #[path = "inspect/analyze.rs"]
 mod analyze;
+#[path = "inspect/check.rs"]
+mod check;
 
 use std::{
     error::Error,
@@ -47,6 +51,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// What is wrong with a model: exit code 0 where it breaks no rule of ONNX, 1 where it does, 2 where it cannot be read
+    Check(check::Arguments),
     /// What runs where: exit code 0 where every model runs whole on every target, 1 where not, 2 on errors
     Analyze(analyze::Arguments),
 }
@@ -57,6 +63,7 @@ const WIDTH: usize = 100;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match (&arguments.command, &arguments.model) {
+        (Some(Command::Check(arguments)), _) => check::run(arguments),
         (Some(Command::Analyze(arguments)), _) => analyze::run(arguments),
         (None, Some(model)) => inspect(model, arguments.json).map(|text| (text, ExitCode::SUCCESS)),
         (None, None) => Err("no model is named".into()),

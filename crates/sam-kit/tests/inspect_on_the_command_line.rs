@@ -84,3 +84,28 @@ fn without_its_sidecar_and_without_a_model() {
     }
     assert_eq!(inspect(&[]).0, Some(2));
 }
+
+#[test]
+fn check_says_what_is_wrong() {
+    let folder = fixture();
+    let good = folder.join("TinySamDecoder.onnx");
+    let (code, text, told) = inspect(&["check", good.to_str().unwrap()]);
+    assert_eq!((code, text.as_str(), told.as_str()), (Some(0), "0 errors, 0 warnings, 0 notes\n", ""));
+    // Its sidecar left behind, and cut short.
+    let place = tempfile::tempdir().unwrap();
+    let alone = place.path().join("TinySamDecoder.onnx");
+    std::fs::copy(&good, &alone).unwrap();
+    let (code, text, _) = inspect(&["check", alone.to_str().unwrap()]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.starts_with("error: ") && text.contains("[external-data]"), "{text}");
+    std::fs::write(place.path().join("TinySamDecoder.data"), b"short").unwrap();
+    let (code, text, _) = inspect(&["check", "--json", alone.to_str().unwrap()]);
+    assert_eq!(code, Some(1), "{text}");
+    let findings: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let first = &findings[0];
+    assert_eq!((&first["severity"], &first["rule"]), (&"error".into(), &"external-data".into()));
+    assert!(first["value"].is_string() && first["message"].is_string(), "{first}");
+    std::fs::write(&alone, b"no model").unwrap();
+    let (code, _, told) = inspect(&["check", alone.to_str().unwrap()]);
+    assert_eq!(code, Some(2), "{told}");
+}
