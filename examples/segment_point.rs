@@ -203,6 +203,7 @@ fn model_row(origin: &ModelOrigin) -> String {
         ModelOrigin::Archive { opened, sha256, outcome, .. } => {
             format!("{}, {outcome}, SHA-256 {}...", opened.display(), sha256.get(..12).unwrap_or(sha256))
         }
+        ModelOrigin::Composite { file, .. } => format!("{}, its graphs by their SHA-256", file.display()),
         other => format!("{}, taken as it is", other.root().display()),
     }
 }

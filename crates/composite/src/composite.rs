@@ -6,9 +6,8 @@ use std::{
 use onnx_graph::{Port, PrecisionClass};
 
 use crate::{
-    Error, GraphFile, Pair, Plan, Preprocessing, PromptPorts, Rejection, Result, Rule, SettledBy, Value,
-    Wiring,
-    error::{causes, join},
+    Error, GraphFile, Pair, Plan, Preprocessing, PromptPorts, Rejection, Result, Rule, Value, Wiring,
+    error::causes,
     graph_file::{find_graphs, first_names},
     metadata, select, unify,
 };
@@ -17,11 +16,11 @@ use crate::{
 /// needed to feed them. Made by [`Composite::open`] or its [builder](Composite::builder); run by the crate `sam-runtime`.
 #[derive(Debug, Clone)]
 pub struct Composite {
-    folder: PathBuf,
-    pair: Pair,
-    preprocessing: Preprocessing,
-    unused: Vec<UnusedGraph>,
-    skipped: Vec<Rejection>,
+    pub(crate) folder: PathBuf,
+    pub(crate) pair: Pair,
+    pub(crate) preprocessing: Preprocessing,
+    pub(crate) unused: Vec<UnusedGraph>,
+    pub(crate) skipped: Vec<Rejection>,
 }
 
 /// How a [`Composite`] is opened. Made by [`Composite::builder`].
@@ -190,28 +189,5 @@ impl Composite {
             (&prompt.labels, Value::Labels),
         ];
         known.into_iter().find(|(name, _)| *name == port).map(|(_, value)| value)
-    }
-}
-
-impl fmt::Display for Composite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Pair { encoder, decoder, prompt, image, masks, scores, .. } = &self.pair;
-        for (role, graph) in [("image encoder", encoder), ("mask decoder", decoder)] {
-            let (inputs, outputs) = (join(&graph.inputs), join(&graph.outputs));
-            let precision =
-                if graph.quantized { "quantised".to_owned() } else { graph.precision.to_string() };
-            writeln!(f, "{role:14} {} {precision}: {inputs} -> {outputs}", graph.file_name())?;
-        }
-        writeln!(f, "{:14} {image}, {}", "image", self.preprocessing)?;
-        writeln!(f, "{:14} {} slots in {}, {}", "points", prompt.slots, prompt.coordinates, prompt.labels)?;
-        write!(f, "{:14} {masks}, {scores}", "masks, scores")?;
-        // Where names say it all there is nothing to see.
-        for wire in self.pair.wires.iter().filter(|wire| wire.settled_by != SettledBy::Name) {
-            write!(f, "\n{:14} {wire}", "wiring")?;
-        }
-        for unused in &self.unused {
-            write!(f, "\n{:14} {}, a {}", "not used", unused.graph.file_name(), unused.role)?;
-        }
-        Ok(())
     }
 }

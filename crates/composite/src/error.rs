@@ -101,6 +101,22 @@ pub enum Error {
         /// The decoder.
         decoder: PathBuf,
     },
+    /// A graph could not be hashed.
+    #[error("cannot hash {}", path.display())]
+    Hash {
+        /// The graph.
+        path: PathBuf,
+        /// Why.
+        source: release_assets::Error,
+    },
+    /// A composite's file is not in its form, or does not hold of the graphs that it names.
+    #[error("{} is no composite: {reason}", path.display())]
+    CompositeFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A contract rule is not in its form.
     #[error("{rule} is no contract rule: {reason}")]
     ContractRule {

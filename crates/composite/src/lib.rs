@@ -3,7 +3,9 @@
 
 mod composite;
 mod contract;
+mod display;
 mod error;
+mod file;
 mod graph_file;
 mod metadata;
 mod outputs;

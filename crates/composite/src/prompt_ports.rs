@@ -1,3 +1,5 @@
+use std::fmt;
+
 use onnx_graph::{Dim, ElementType, Port};
 
 use crate::outputs::only;
@@ -9,6 +11,14 @@ pub enum CoordinateSpace {
     /// From 0 to 1 over the image's width and height, whatever the port is called (the publisher's is
     /// `unnorm_coords`).
     Unit,
+}
+
+impl fmt::Display for CoordinateSpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unit => "0 to 1 over the picture",
+        })
+    }
 }
 
 /// The two inputs through which a graph takes points.

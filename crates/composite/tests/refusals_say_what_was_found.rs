@@ -144,12 +144,18 @@ fn a_composite_describes_itself() {
     assert!(composite.skipped().is_empty());
     assert_eq!(
         composite.to_string(),
-        "image encoder  encoder.onnx fp32: image float32[1,3,64,64], coordinates float32[1,2,2], \
-         labels float32[1,2] -> embedding float32[1,8,4,4], sparse float32[1,3,8]\n\
-         mask decoder   decoder.onnx fp32: embedding float32[1,8,4,4], sparse float32[1,3,8] -> \
-         mask float32[1,1,16,16], quality float32[1,1]\n\
-         image          image, stretched to 64x64, RGB, [0,1], float32\n\
-         points         2 slots in coordinates, labels\n\
-         masks, scores  mask, quality"
+        "\
+image encoder   encoder.onnx, fp32
+  in  image        float32[1,3,64,64]  the picture
+      coordinates  float32[1,2,2]      x and y of 2 points, 0 to 1 over the picture
+      labels       float32[1,2]        1 on the object, 0 beside it, -1 no point
+  out embedding    float32[1,8,4,4]    per prompt
+      sparse       float32[1,3,8]      per prompt
+mask decoder    decoder.onnx, fp32
+  in  embedding    float32[1,8,4,4]
+      sparse       float32[1,3,8]
+  out mask         float32[1,1,16,16]  logits of the masks
+      quality      float32[1,1]        a score for each
+picture         stretched to 64x64, RGB, [0,1], float32"
     );
 }

@@ -74,8 +74,9 @@ impl SegmenterBuilder {
         self
     }
 
-    /// Opens a model: a folder of ONNX graphs with their `metadata.json`, a release archive, or a folder that holds a
-    /// release archive beside its `release_assets.json`.
+    /// Opens a model: a folder of ONNX graphs with their metadata, a release archive, a folder that holds a release archive
+    /// beside its `release_assets.json`, or a composite's JSON file ([`Composite::write`]), for which
+    /// [`precisions`](Self::precisions) and [`wiring`](Self::wiring) are settled.
     ///
     /// An archive is verified and unpacked into the cache. The graphs are paired by contract, split into what an image
     /// needs once and what each click needs, and loaded.
@@ -93,6 +94,11 @@ impl SegmenterBuilder {
 
     fn find(&self, path: &Path) -> Result<(ModelOrigin, Composite)> {
         let origin = ModelOrigin::resolve(path, self.cache.as_ref())?;
+        if let ModelOrigin::Composite { file, .. } = &origin {
+            // It says itself how its graphs are joined, and which they are.
+            let composite = Composite::read(file)?;
+            return Ok((origin, composite));
+        }
         let mut builder = Composite::builder().wiring(self.wiring.clone());
         if let Some(precisions) = &self.precisions {
             builder = builder.precisions(precisions.iter().copied());

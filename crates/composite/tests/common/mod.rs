@@ -123,6 +123,34 @@ impl Release {
     }
 }
 
+/// The publisher's ports since 0.58.0, small.
+pub(crate) const PUBLISHED_INPUTS: &str =
+    "image float32[1,3,64,64] unnorm_coords float32[1,2,2] labels float32[1,2]";
+pub(crate) const PUBLISHED_OUTPUTS: &str = "image_embeddings float32[1,8,4,4] high_res_features1 float32[1,2,16,16] \
+                                            high_res_features2 float32[1,4,8,8] sparse_embedding float32[1,3,8]";
+pub(crate) const PUBLISHED_MASKS: &str = "masks float32[1,1,16,16] scores float32[1,1]";
+
+/// An encoder with the published ports and, through `last`, `pix_feat`.
+pub(crate) fn encoder_with_pix_feat(last: impl FnOnce(GraphBuilder) -> GraphBuilder) -> GraphBuilder {
+    let embedding = Weight::float32([1, 8, 1, 1], &[0.5; 8]);
+    let of_image = ["image_embeddings", "high_res_features1", "high_res_features2"];
+    let graph = only_ports(PUBLISHED_INPUTS, PUBLISHED_OUTPUTS).node("All", ["image"], of_image).node(
+        "All",
+        ["unnorm_coords", "labels"],
+        ["sparse_embedding"],
+    );
+    let pix_feat = [1, 8, 4, 4].map(Dim::Static);
+    last(graph.weight("no_memory", embedding)).output("pix_feat", ElementType::Float32, pix_feat)
+}
+
+pub(crate) fn published_encoder() -> GraphBuilder {
+    encoder_with_pix_feat(|g| g.node("Add", ["image_embeddings", "no_memory"], ["pix_feat"]))
+}
+
+pub(crate) fn published_decoder() -> GraphBuilder {
+    graph(PUBLISHED_OUTPUTS, PUBLISHED_MASKS)
+}
+
 /// The publisher's description of a pair.
 fn metadata(encoder: &Model, decoder: &Model) -> Value {
     let tensors = |ports: Vec<Port>| -> Value {
