@@ -214,15 +214,24 @@ fn to_json(fact: &impl Serialize) -> Vec<u8> {
 }
 
 fn read<T: DeserializeOwned>(path: &Path, is_this: impl FnOnce(&T) -> bool) -> Understood<T> {
-    let bytes = match files::read_small(path, MAX_BYTES) {
-        Ok(bytes) => bytes,
-        Err(Error::Io { source, .. })
-            if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-        {
-            // A link that leads nowhere is something, and in the way of what would be written.
-            return if files::exists(path) { Err("it leads nowhere".to_owned()) } else { Ok(None) };
+    let bytes = loop {
+        match files::read_small(path, MAX_BYTES) {
+            Ok(bytes) => break bytes,
+            Err(Error::Io { source, .. })
+                if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                match fs::symlink_metadata(path) {
+                    // A link that leads nowhere is something, and in the way of what would be written.
+                    Ok(found) if found.is_symlink() && fs::metadata(path).is_err() => {
+                        return Err("it leads nowhere".to_owned());
+                    }
+                    // Another process has written it since.
+                    Ok(_) => {}
+                    Err(_) => return Ok(None),
+                }
+            }
+            Err(error) => return Err(error.with_causes()),
         }
-        Err(error) => return Err(error.with_causes()),
     };
     match serde_json::from_slice(&bytes) {
         Ok(found) if is_this(&found) => Ok(Some(found)),
@@ -238,6 +247,28 @@ mod tests {
 
     fn fact(address: &Address, digit: &str) -> FirstUse {
         FirstUse { url: address.to_string(), sha256: digit.repeat(64), size: 1, at: 1 }
+    }
+
+    /// A fact that another process writes between two looks at it is no damage.
+    #[test]
+    fn a_fact_that_comes_and_goes_is_there_or_not() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("fact.json");
+        let done = std::sync::atomic::AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..20_000 {
+                    fs::write(place.path().join("aside"), "7").unwrap();
+                    fs::rename(place.path().join("aside"), &path).unwrap();
+                    fs::remove_file(&path).unwrap();
+                }
+                done.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let found = read::<u32>(&path, |_| true);
+                assert!(matches!(found, Ok(None | Some(7))), "{found:?}");
+            }
+        });
     }
 
     /// What is remembered is not written over, what makes no sense neither, and nothing is left lying about.
