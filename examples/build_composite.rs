@@ -1,7 +1,9 @@
 //! Says which graphs of a model belong together, what each port is for, and what runs per image and per prompt; writes it down.
+//! `config` prints the recipes of its components as one JSON document.
 //!
 //! ```text
 //! cargo run --example build_composite -- show FOLDER|ARCHIVE|composite.json
+//! cargo run --example build_composite -- config FOLDER --precision fp16
 //! cargo run --example build_composite -- show FOLDER --wire image_embeddings=pix_feat -o FOLDER/composite.json
 //! ```
 
@@ -14,7 +16,7 @@ use std::{
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sam_kit::{
-    composite::{Composite, Plan, Step, Wiring},
+    composite::{ComponentName, Composite, Plan, Recipe, RecipePrecision, Step, Wiring},
     onnx_graph::PrecisionClass,
     release_assets::{Cache, Manifest},
     sam_runtime::error_chain,
@@ -32,6 +34,36 @@ struct Arguments {
 enum Command {
     /// Roles, ports, wiring and plan
     Show(Show),
+    /// A recipe for each component, as one JSON document
+    Config(Config),
+}
+
+#[derive(Args)]
+struct Config {
+    /// A folder of graphs, a release archive, a folder that holds one, or a composite's JSON file
+    model: PathBuf,
+    /// What the components are built in
+    #[arg(long, value_enum, default_value_t = Target::Auto)]
+    precision: Target,
+    /// The recipe of this component alone, in the form that a recipe's file has
+    #[arg(long, value_name = "NAME", value_parser = component)]
+    component: Option<ComponentName>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Target {
+    /// As published: single precision
+    Auto,
+    /// Half precision, with ports in single
+    Fp16,
+    /// Single precision
+    Fp32,
+}
+
+fn component(text: &str) -> Result<ComponentName, String> {
+    let known = || ComponentName::ALL.map(ComponentName::name).join(", ");
+    let found = ComponentName::ALL.into_iter().find(|component| component.name() == text);
+    found.ok_or_else(|| format!("there are {}", known()))
 }
 
 #[derive(Args)]
@@ -63,8 +95,11 @@ fn wire(text: &str) -> Result<(String, String), String> {
 }
 
 fn main() -> ExitCode {
-    let Command::Show(arguments) = Arguments::parse().command;
-    match show(&arguments) {
+    let done = match Arguments::parse().command {
+        Command::Show(arguments) => show(&arguments),
+        Command::Config(arguments) => config(&arguments),
+    };
+    match done {
         Ok(text) => {
             // A closed output is no reason to fail.
             let _ = std::io::stdout().write_all(text.as_bytes());
@@ -75,6 +110,32 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn config(arguments: &Config) -> Result<String, Box<dyn Error>> {
+    let model = &arguments.model;
+    // What is no composite has no components.
+    let composite =
+        if is_composite_file(model) { Composite::read(model)? } else { Composite::open(graphs(model)?)? };
+    let precision = match arguments.precision {
+        Target::Auto => RecipePrecision::Auto,
+        Target::Fp16 => RecipePrecision::Fp16,
+        Target::Fp32 => RecipePrecision::Fp32,
+    };
+    if let Some(component) = arguments.component {
+        let recipe = Recipe::new(component, precision);
+        recipe.graph(&composite)?;
+        return Ok(recipe.to_json() + "\n");
+    }
+    let mut document = serde_json::Map::new();
+    for component in ComponentName::ALL {
+        document.insert(component.to_string(), Recipe::new(component, precision).to_value());
+    }
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+fn is_composite_file(model: &Path) -> bool {
+    model.is_file() && model.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
 }
 
 fn show(arguments: &Show) -> Result<String, Box<dyn Error>> {
@@ -88,8 +149,7 @@ fn show(arguments: &Show) -> Result<String, Box<dyn Error>> {
 
 fn open(arguments: &Show) -> Result<Composite, Box<dyn Error>> {
     let model = &arguments.model;
-    let is_json = model.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"));
-    if is_json && model.is_file() {
+    if is_composite_file(model) {
         if !arguments.wires.is_empty() {
             return Err(
                 "a composite's file says itself how its graphs are joined; --wire is for folders".into()

@@ -117,6 +117,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A recipe cannot be read, or does not fit what it is to be used for.
+    #[error("{}", crate::recipe::recipe_text(path.as_deref(), reason))]
+    Recipe {
+        /// Its file, where it has one.
+        path: Option<PathBuf>,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A contract rule is not in its form.
     #[error("{rule} is no contract rule: {reason}")]
     ContractRule {

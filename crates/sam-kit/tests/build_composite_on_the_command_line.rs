@@ -96,3 +96,27 @@ fn refusals_are_one_line() {
         assert!(told.contains(words), "{told}");
     }
 }
+
+/// W13, W14: what is printed is one JSON document, and `auto` is what the publisher has.
+#[test]
+fn config_is_one_document() {
+    let model = model();
+    let model = model.to_str().unwrap();
+    let read = |arguments: &[&str]| -> serde_json::Value {
+        let (code, shown, told) = run("build_composite", &[&["config", model], arguments].concat());
+        assert_eq!((code, told.as_str()), (Some(0), ""));
+        serde_json::from_str(&shown).unwrap()
+    };
+    let half = read(&["--precision", "fp16"]);
+    let names: Vec<&String> = half.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["image-encoder", "prompt-decoder"]);
+    assert_eq!(half["prompt-decoder"]["quant"]["mode"], "fp16");
+    assert_eq!(half["prompt-decoder"]["loader"]["component_name"], "prompt-decoder");
+    assert!(read(&[])["image-encoder"]["quant"].is_null());
+    // One component is a recipe as its file has it.
+    let one = read(&["--component", "prompt-decoder", "--precision", "fp16"]);
+    assert_eq!(one, half["prompt-decoder"]);
+    let (code, _, told) = run("build_composite", &["config", model, "--component", "decoder"]);
+    assert_eq!(code, Some(2));
+    assert!(told.contains("there are image-encoder, prompt-decoder"), "{told}");
+}
