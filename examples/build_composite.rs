@@ -1,7 +1,10 @@
-//! Says which graphs of a model belong together, what each port is for, and what runs per image and per prompt; writes it down.
-//! `config` prints the recipes of its components as one JSON document.
+//! Builds a model's components by their recipes, into a folder that says where they come from. `show` says which graphs of a model
+//! belong together, what each port is for, and what runs per image and per prompt, and writes it down; `config` prints the
+//! recipes of its components as one JSON document.
 //!
 //! ```text
+//! cargo run --example build_composite -- FOLDER|ARCHIVE|composite.json -o OUT --precision fp16
+//! cargo run --example build_composite -- FOLDER -o OUT -c RECIPE.json
 //! cargo run --example build_composite -- show FOLDER|ARCHIVE|composite.json
 //! cargo run --example build_composite -- config FOLDER --precision fp16
 //! cargo run --example build_composite -- show FOLDER --wire image_embeddings=pix_feat -o FOLDER/composite.json
@@ -9,14 +12,17 @@
 
 use std::{
     error::Error,
+    fmt::Write as _,
     io::Write as _,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use indicatif::HumanBytes;
 use sam_kit::{
-    composite::{ComponentName, Composite, Plan, Recipe, RecipePrecision, Step, Wiring},
+    composite::{BuildOptions, ComponentName, Composite, Plan, Recipe, RecipePrecision, Step, Wiring},
     onnx_graph::PrecisionClass,
     release_assets::{Cache, Manifest},
     sam_runtime::error_chain,
@@ -24,10 +30,42 @@ use sam_kit::{
 
 /// Build composites of ONNX graphs.
 #[derive(Parser)]
-#[command(version)]
+#[command(
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true
+)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    build: Build,
+}
+
+#[derive(Args)]
+struct Build {
+    /// A folder of graphs, a release archive, a folder that holds one, or a composite's JSON file
+    #[arg(required = true)]
+    model: Option<PathBuf>,
+    /// The folder to build into
+    #[arg(short, long, value_name = "OUT", required = true)]
+    output: Option<PathBuf>,
+    /// A recipe; one for each component that is built
+    #[arg(short = 'c', long = "config", value_name = "RECIPE.json", conflicts_with_all = ["precision", "component"])]
+    recipes: Vec<PathBuf>,
+    /// What the components are built in
+    #[arg(long, value_enum, default_value_t = Target::Auto)]
+    precision: Target,
+    /// Build this component alone
+    #[arg(long, value_name = "NAME", value_parser = component)]
+    component: Option<ComponentName>,
+    /// Say beside each graph what runs where
+    #[arg(long)]
+    analyze: bool,
+    /// Build anew what is there already
+    #[arg(long)]
+    rebuild: bool,
 }
 
 #[derive(Subcommand)]
@@ -95,9 +133,11 @@ fn wire(text: &str) -> Result<(String, String), String> {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
-        Command::Show(arguments) => show(&arguments),
-        Command::Config(arguments) => config(&arguments),
+    let arguments = Arguments::parse();
+    let done = match &arguments.command {
+        Some(Command::Show(arguments)) => show(arguments),
+        Some(Command::Config(arguments)) => config(arguments),
+        None => build(&arguments.build),
     };
     match done {
         Ok(text) => {
@@ -112,16 +152,61 @@ fn main() -> ExitCode {
     }
 }
 
-fn config(arguments: &Config) -> Result<String, Box<dyn Error>> {
-    let model = &arguments.model;
-    // What is no composite has no components.
-    let composite =
-        if is_composite_file(model) { Composite::read(model)? } else { Composite::open(graphs(model)?)? };
-    let precision = match arguments.precision {
-        Target::Auto => RecipePrecision::Auto,
-        Target::Fp16 => RecipePrecision::Fp16,
-        Target::Fp32 => RecipePrecision::Fp32,
+/// The folder with what was built, and every graph with its size.
+fn build(arguments: &Build) -> Result<String, Box<dyn Error>> {
+    let (Some(model), Some(output)) = (&arguments.model, &arguments.output) else {
+        return Err("a model and a folder to build into are needed".into());
     };
+    let composite = composite(model)?;
+    let recipes = if arguments.recipes.is_empty() {
+        let wanted = |component: &ComponentName| arguments.component.is_none_or(|one| one == *component);
+        let components = ComponentName::ALL.into_iter().filter(wanted);
+        components.map(|component| Recipe::new(component, arguments.precision.of_recipes())).collect()
+    } else {
+        arguments.recipes.iter().map(Recipe::read).collect::<Result<Vec<_>, _>>()?
+    };
+    let options = BuildOptions::new(recipes).analyze(arguments.analyze).rebuild(arguments.rebuild);
+    let built = composite.build(output, &options, &mut |step| {
+        let _ = writeln!(std::io::stderr(), "{step}");
+        ControlFlow::Continue(())
+    })?;
+    let mut text = String::new();
+    for (component, graph) in &built.graphs {
+        let folder = graph.parent().unwrap_or(Path::new(""));
+        let _ = writeln!(text, "{:15} {}, {}", component.name(), graph.display(), HumanBytes(size(folder)?));
+    }
+    if let Some(file) = &built.composite {
+        let _ = writeln!(text, "{:15} {}", "composite", file.display());
+    }
+    let how = if built.reused { "found whole, nothing to do" } else { "built" };
+    let _ = writeln!(text, "{how:15} {}", built.folder.join("build.json").display());
+    Ok(text)
+}
+
+/// Bytes of the files in a folder.
+fn size(folder: &Path) -> std::io::Result<u64> {
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
+}
+
+impl Target {
+    fn of_recipes(self) -> RecipePrecision {
+        match self {
+            Self::Auto => RecipePrecision::Auto,
+            Self::Fp16 => RecipePrecision::Fp16,
+            Self::Fp32 => RecipePrecision::Fp32,
+        }
+    }
+}
+
+/// What is read from a composite's file, or found in a folder or archive.
+fn composite(model: &Path) -> Result<Composite, Box<dyn Error>> {
+    Ok(if is_composite_file(model) { Composite::read(model)? } else { Composite::open(graphs(model)?)? })
+}
+
+fn config(arguments: &Config) -> Result<String, Box<dyn Error>> {
+    // What is no composite has no components.
+    let composite = composite(&arguments.model)?;
+    let precision = arguments.precision.of_recipes();
     if let Some(component) = arguments.component {
         let recipe = Recipe::new(component, precision);
         recipe.graph(&composite)?;

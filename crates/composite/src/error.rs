@@ -117,6 +117,17 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A folder cannot be taken for a build, or does not hold the build that is asked for.
+    #[error("{}: {reason}", folder.display())]
+    Build {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The caller ended what was being done.
+    #[error("cancelled")]
+    Cancelled,
     /// A recipe cannot be read, or does not fit what it is to be used for.
     #[error("{}", crate::recipe::recipe_text(path.as_deref(), reason))]
     Recipe {

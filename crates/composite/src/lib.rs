@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod build;
 mod composite;
 mod contract;
 mod display;
@@ -16,6 +17,7 @@ mod select;
 mod unify;
 mod wiring;
 
+pub use build::{BuildOptions, BuildStep, Built};
 pub use composite::{Composite, CompositeBuilder, UnusedGraph, UnusedRole};
 pub use contract::{ContractRule, ContractSource, Offset};
 pub use error::{Error, MetadataRule, Rejection, Result, Rule};

@@ -106,7 +106,7 @@ impl ComponentName {
         Self::ALL.into_iter().find(|component| component.name() == name)
     }
 
-    fn graph(self, composite: &Composite) -> &GraphFile {
+    pub(crate) fn graph(self, composite: &Composite) -> &GraphFile {
         match self {
             Self::ImageEncoder => &composite.pair().encoder,
             Self::PromptDecoder => &composite.pair().decoder,

@@ -120,3 +120,38 @@ fn config_is_one_document() {
     assert_eq!(code, Some(2));
     assert!(told.contains("there are image-encoder, prompt-decoder"), "{told}");
 }
+
+#[test]
+fn a_build_says_where_it_is() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    let (model, folder) = (model(), out.to_str().unwrap());
+    let model = model.to_str().unwrap();
+    let (code, shown, told) = run("build_composite", &[model, "-o", folder, "--precision", "fp16"]);
+    assert_eq!(code, Some(0), "{told}");
+    for line in ["image-encoder: converting to half precision", "publishing"] {
+        assert!(told.lines().any(|found| found == line), "{told}");
+    }
+    for (word, path) in [
+        ("image-encoder", "image-encoder/model.onnx"),
+        ("prompt-decoder", "prompt-decoder/model.onnx"),
+        ("composite", "composite.json"),
+        ("built", "build.json"),
+    ] {
+        let path = out.join(path);
+        assert!(path.is_file(), "{}", path.display());
+        let line = format!("{word:15} {}", path.display());
+        assert!(shown.lines().any(|found| found.starts_with(&line)), "{line} in {shown}");
+    }
+    let (_, again, _) = run("build_composite", &[model, "-o", folder, "--precision", "fp16"]);
+    assert!(again.contains("found whole, nothing to do"), "{again}");
+    // By a recipe of the SAM 2 release.
+    let recipes = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/recipes/qualcomm_Segment-Anything-Model-2/cpu/cpu");
+    let recipe = recipes.join("mask-generation_fp32_prompt-decoder_config.json");
+    let one = place.path().join("one");
+    let arguments = [model, "-o", one.to_str().unwrap(), "-c", recipe.to_str().unwrap()];
+    let (code, shown, told) = run("build_composite", &arguments);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(shown.starts_with("prompt-decoder") && !shown.contains("composite.json"), "{shown}");
+}

@@ -1,5 +1,7 @@
 //! The `quant` section.
 
+use std::fmt;
+
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, nearest};
@@ -85,6 +87,12 @@ const KEYS: [&str; 18] = [
 ];
 /// What a calibration is made with.
 const OPTIONAL: [&str; 4] = ["task", "model_id", "dataset_name", "model_type"];
+
+impl fmt::Display for QuantMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 impl QuantMode {
     fn name(self) -> &'static str {

@@ -1,0 +1,119 @@
+//! A folder that is made aside and takes its place as a whole.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+
+use crate::{Error, Result};
+
+/// What is not published is removed.
+pub(super) struct Staging(TempDir);
+
+impl Staging {
+    /// In the folder that `target` will be in, which is made where it is missing.
+    pub(super) fn beside(target: &Path) -> Result<Self> {
+        let parent = parent(target);
+        let io = |source| Error::Io { path: parent.to_owned(), source };
+        fs::create_dir_all(parent).map_err(io)?;
+        tempfile::Builder::new().prefix(".build-").tempdir_in(parent).map(Self).map_err(io)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Takes the place of what is there. Where that fails, what was there is put back.
+    pub(super) fn publish(self, target: &Path) -> Result<()> {
+        let io = |source| Error::Io { path: target.to_owned(), source };
+        open_to_all(self.path()).map_err(io)?;
+        let aside = match fs::symlink_metadata(target) {
+            Ok(_) => {
+                let aside =
+                    tempfile::Builder::new().prefix(".build-").tempdir_in(parent(target)).map_err(io)?;
+                let old = aside.path().join("old");
+                fs::rename(target, &old).map_err(io)?;
+                Some((aside, old))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(io(error)),
+        };
+        let from = self.0.path().to_owned();
+        if let Err(error) = fs::rename(&from, target) {
+            if let Some((aside, old)) = aside
+                && fs::rename(&old, target).is_err()
+            {
+                // Better left aside than removed.
+                let kept = aside.keep().join("old");
+                let source = io::Error::other(format!("{error}; what was there is at {}", kept.display()));
+                return Err(io(source));
+            }
+            return Err(io(error));
+        }
+        // Nothing is left to remove.
+        let _ = self.0.keep();
+        sync(parent(target));
+        Ok(())
+    }
+}
+
+fn parent(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A temporary folder is its owner's alone; a build is as open as a folder that anybody makes.
+fn open_to_all(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let plain = folder.join(".plain");
+        fs::create_dir(&plain)?;
+        let mode = fs::metadata(&plain)?.permissions().mode();
+        fs::remove_dir(&plain)?;
+        fs::set_permissions(folder, fs::Permissions::from_mode(mode))?;
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
+}
+
+/// Makes a rename durable, where the system can.
+fn sync(folder: &Path) {
+    #[cfg(unix)]
+    let _ = fs::File::open(folder).and_then(|folder| folder.sync_all());
+    #[cfg(not(unix))]
+    let _ = folder;
+}
+
+/// A file's bytes under another name, durable.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
+    let io = |path: &Path| {
+        let path: PathBuf = path.to_owned();
+        move |source| Error::Io { path, source }
+    };
+    let mut source = fs::File::open(from).map_err(io(from))?;
+    let mut target = fs::File::create(to).map_err(io(to))?;
+    io::copy(&mut source, &mut target).map_err(io(to))?;
+    target.flush().and_then(|()| target.sync_all()).map_err(io(to))
+}
+
+/// A folder that is there and holds anything but a build stays as it is.
+pub(super) fn refuse_a_strange_folder(folder: &Path) -> Result<()> {
+    let strange = |reason: &str| Err(Error::Build { folder: folder.to_owned(), reason: reason.to_owned() });
+    match fs::symlink_metadata(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(Error::Io { path: folder.to_owned(), source }),
+        Ok(found) if !found.is_dir() => strange("it is there already, and no folder"),
+        Ok(_) => {
+            let mut entries =
+                fs::read_dir(folder).map_err(|source| Error::Io { path: folder.to_owned(), source })?;
+            if entries.next().is_none() { Ok(()) } else { strange("it holds other things than a build") }
+        }
+    }
+}
