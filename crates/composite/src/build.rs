@@ -101,7 +101,8 @@ impl Composite {
     /// taken over byte for byte with its sidecars. The same build of the same files gives the same bytes, whenever and
     /// wherever it is made.
     ///
-    /// The folder appears, or changes, as a whole: an earlier build stays as it was until the new one is complete. A build that
+    /// The folder appears, or changes, as a whole: an earlier build stays as it was until the new one is complete, and a process
+    /// that is killed leaves nothing but a hidden folder `.build-...` beside it. A build that
     /// is there already, of the same files by the same recipes, is checked and reused, unless it is to be built anew; one
     /// that is otherwise, or damaged, is an error without [`BuildOptions::rebuild`]. A folder with anything but a build in
     /// it is never touched. `progress` is told of each step and may end the build.
@@ -135,7 +136,9 @@ impl Composite {
         } else {
             refuse_a_strange_folder(folder)?;
         }
-        let staging = Staging::beside(folder)?;
+        // A link stays, and leads to the new build as it did to the old one.
+        let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        let staging = Staging::beside(&real)?;
         for plan in &plans {
             let place = staging.path().join(plan.component.name());
             fs::create_dir(&place).map_err(|source| Error::Io { path: place.clone(), source })?;
@@ -147,7 +150,7 @@ impl Composite {
         wanted.outputs = record::files_below(staging.path())?;
         wanted.write(staging.path())?;
         tell(BuildStep::Publish)?;
-        staging.publish(folder)?;
+        staging.publish(&real)?;
         Ok(built(folder, &plans, false))
     }
 

@@ -26,37 +26,49 @@ impl Staging {
         self.0.path()
     }
 
-    /// Takes the place of what is there. Where that fails, what was there is put back.
+    /// Takes the place of what is there, in one step where the system has one: then there is always a build, the earlier one or the
+    /// new one. Elsewhere there is none for an instant. Where it fails, what was there is put back.
     pub(super) fn publish(self, target: &Path) -> Result<()> {
         let io = |source| Error::Io { path: target.to_owned(), source };
         open_to_all(self.path()).map_err(io)?;
-        let aside = match fs::symlink_metadata(target) {
-            Ok(_) => {
-                let aside =
-                    tempfile::Builder::new().prefix(".build-").tempdir_in(parent(target)).map_err(io)?;
-                let old = aside.path().join("old");
-                fs::rename(target, &old).map_err(io)?;
-                Some((aside, old))
+        match fs::symlink_metadata(target) {
+            Ok(_) if exchange(self.path(), target) => {}
+            Ok(_) => self.replace(target).map_err(io)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::rename(self.path(), target).map_err(io)?;
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(io(error)),
-        };
-        let from = self.0.path().to_owned();
-        if let Err(error) = fs::rename(&from, target) {
-            if let Some((aside, old)) = aside
-                && fs::rename(&old, target).is_err()
-            {
-                // Better left aside than removed.
-                let kept = aside.keep().join("old");
-                let source = io::Error::other(format!("{error}; what was there is at {}", kept.display()));
-                return Err(io(source));
-            }
-            return Err(io(error));
         }
-        // Nothing is left to remove.
-        let _ = self.0.keep();
         sync(parent(target));
+        // What is aside now, if anything is, goes with `self`.
         Ok(())
+    }
+
+    fn replace(&self, target: &Path) -> io::Result<()> {
+        let aside = tempfile::Builder::new().prefix(".build-").tempdir_in(parent(target))?;
+        let old = aside.path().join("old");
+        fs::rename(target, &old)?;
+        let Err(error) = fs::rename(self.path(), target) else { return Ok(()) };
+        if fs::rename(&old, target).is_ok() {
+            return Err(error);
+        }
+        // Better left aside than removed.
+        let kept = aside.keep().join("old");
+        Err(io::Error::other(format!("{error}; what was there is at {}", kept.display())))
+    }
+}
+
+/// Two folders change places. False where the system, or the file system, cannot do that in one step.
+fn exchange(one: &Path, other: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).is_ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (one, other);
+        false
     }
 }
 
