@@ -7,7 +7,7 @@ use std::{
 
 use serde::Deserialize;
 
-use crate::{Error, GraphFile, Result};
+use crate::{Error, GraphFile, Result, error::one_line};
 
 /// A rule of a publisher's contract: which output of the encoder feeds an input of the decoder that has another's name.
 ///
@@ -77,7 +77,7 @@ impl ContractRule {
     }
 
     fn parse(text: &str, what: &str) -> Result<Self> {
-        let fail = |reason: String| Error::ContractRule { rule: what.to_owned(), reason };
+        let fail = |reason: String| Error::ContractRule { rule: what.to_owned(), reason: one_line(&reason) };
         let rule: Self = serde_json::from_str(text).map_err(|e| fail(e.to_string()))?;
         for (input, output) in &rule.wires {
             if !rule.decoder_inputs.contains(input) {

@@ -379,6 +379,12 @@ pub(crate) fn join<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> Strin
     items.into_iter().map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
 }
 
+/// Text of a file's, with what would break the line or steer a terminal as escapes.
+pub(crate) fn one_line(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(plain).collect()
+}
+
 /// What lies below an error, outermost first; the error itself where nothing does.
 pub(crate) fn causes(error: &dyn std::error::Error) -> String {
     let chain = std::iter::successors(Some(error.source().unwrap_or(error)), |e| e.source());

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ChannelOrder, Composite, CoordinateSpace, Error, GraphFile, Pair, Preprocessing, ResizeRule, Result,
-    SettledBy, Wire, Wiring, error::causes, select,
+    SettledBy, Wire, Wiring,
+    error::{causes, one_line},
+    select,
 };
 
 /// The form that is written; a file of another one is refused.
@@ -182,8 +184,8 @@ impl Composite {
     }
 }
 
-fn wrong(path: &Path, reason: String) -> Error {
-    Error::CompositeFile { path: path.to_owned(), reason }
+fn wrong(path: &Path, reason: impl AsRef<str>) -> Error {
+    Error::CompositeFile { path: path.to_owned(), reason: one_line(reason.as_ref()) }
 }
 
 /// The folder that a file is in; of a name alone the current one.
@@ -198,7 +200,7 @@ fn parse(path: &Path) -> Result<Document> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     // Opening a pipe would wait for a writer.
     if !fs::metadata(path).map_err(io)?.is_file() {
-        return Err(wrong(path, "it is no regular file".to_owned()));
+        return Err(wrong(path, "it is no regular file"));
     }
     let mut text = Vec::new();
     fs::File::open(path).map_err(io)?.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(io)?;

@@ -8,7 +8,7 @@ use std::{
 use onnx_graph::{ElementType, Port, write_shape};
 use serde::Deserialize;
 
-use crate::{Error, GraphFile, MetadataRule, Result, select::Pair};
+use crate::{Error, GraphFile, MetadataRule, Result, error::one_line, select::Pair};
 
 /// The publisher's document; releases carry it in one form or the other.
 const FILE_NAMES: [&str; 2] = ["metadata.json", "metadata.yaml"];
@@ -227,7 +227,7 @@ fn read_file(path: &Path) -> Result<Option<Document>> {
     } else {
         serde_json::from_slice(text).map_err(|e| e.to_string())
     };
-    document.map(Some).map_err(|reason| fail(MetadataRule::Malformed(reason)))
+    document.map(Some).map_err(|reason| fail(MetadataRule::Malformed(one_line(&reason))))
 }
 
 /// The one entry whose inputs have the names of the graph's; its key, a file name, may have been changed by a rename.

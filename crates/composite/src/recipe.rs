@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use self::fields::{Fields, nearest};
 pub use self::quant::{QuantMode, Quantization};
-use crate::{Composite, Error, GraphFile, Result};
+use crate::{Composite, Error, GraphFile, Result, error::one_line};
 
 /// Recipes have a kilobyte or two.
 const MAX_BYTES: u64 = 1 << 20;
@@ -171,7 +171,7 @@ impl Recipe {
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let io = |source| Error::Io { path: path.to_owned(), source };
-        let fail = |reason: String| Error::Recipe { path: Some(path.to_owned()), reason };
+        let fail = |reason: String| Error::Recipe { path: Some(path.to_owned()), reason: one_line(&reason) };
         if !fs::metadata(path).map_err(io)?.is_file() {
             return Err(fail("it is no regular file".to_owned()));
         }
@@ -189,7 +189,7 @@ impl Recipe {
 
     /// Reads a recipe from its JSON.
     pub fn from_json(text: &str) -> Result<Self> {
-        parse(text).map_err(|reason| Error::Recipe { path: None, reason })
+        parse(text).map_err(|reason| Error::Recipe { path: None, reason: one_line(&reason) })
     }
 
     /// The recipe as JSON, in the reference's order.
