@@ -92,6 +92,30 @@ fn what_would_grow_or_round_otherwise_stays() {
     assert_eq!(operators(&model, &[Pass::ConstantFolding], 0).len(), 4);
 }
 
+/// The smallest integer has no opposite in its type: engines wrap around, and what stands behind is not computed in a wider one.
+#[test]
+fn integers_that_leave_their_type_stay() {
+    for op in ["Neg", "Abs"] {
+        for (element, bytes) in [
+            (ElementType::Int8, vec![0x80]),
+            (ElementType::Int16, vec![0, 0x80]),
+            (ElementType::Int32, vec![0, 0, 0, 0x80]),
+        ] {
+            let model = GraphBuilder::new("test")
+                .input("x", ElementType::Int64, dims([1]))
+                .weight("least", Weight::raw(element, [1], bytes))
+                .node(op, ["least"], ["a"])
+                .node_with("Cast", ["a"], ["b"], [("to", Int(i64::from(ElementType::Int64.to_onnx())))])
+                .node("Add", ["x", "b"], ["y"])
+                .output("y", ElementType::Int64, dims([1]))
+                .build();
+            let rewritten = model.rewrite(&[Pass::ConstantFolding], &Weights::inline()).unwrap().model;
+            let left: Vec<&str> = rewritten.nodes().iter().map(|node| node.op_type()).collect();
+            assert!(left.contains(&"Cast"), "{op} of {element}: {left:?}");
+        }
+    }
+}
+
 #[test]
 fn nodes_that_do_nothing_go() {
     let model = GraphBuilder::new("g")

@@ -84,7 +84,7 @@ fn elements(op: &Op<'_, '_>, output: &Value, weights: &Weights) -> Option<Vec<It
         "Identity" | "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Dropout" => copy(),
         "Cast" => Some(op.items(0)?.iter().map(|item| items::cast(item, output.element)).collect()),
         "Neg" | "Abs" | "Not" | "Floor" | "Ceil" => {
-            Some(op.items(0)?.iter().map(|item| items::unary(op.op_type(), item)).collect())
+            Some(op.items(0)?.iter().map(|item| items::unary(op.op_type(), item, output.element)).collect())
         }
         "Add" | "Sub" | "Mul" | "Div" | "Mod" | "Min" | "Max" | "Equal" | "Greater" | "GreaterOrEqual"
         | "Less" | "LessOrEqual" | "And" | "Or"

@@ -38,12 +38,12 @@ pub(super) fn cast(item: &Item, to: ElementType) -> Item {
     }
 }
 
-pub(super) fn unary(op_type: &str, item: &Item) -> Item {
-    let int = |value: Option<i64>| value.map_or(Item::Unknown, Item::Int);
+/// `element` is the result's type, and the operand's: what leaves it wraps around in engines, and is not known here.
+pub(super) fn unary(op_type: &str, item: &Item, element: ElementType) -> Item {
     match (op_type, item) {
-        ("Neg", Item::Int(value)) => int(value.checked_neg()),
+        ("Neg", Item::Int(value)) => fitted(value.checked_neg(), element),
         ("Neg", Item::Float(value)) => Item::Float(-value),
-        ("Abs", Item::Int(value)) => int(value.checked_abs()),
+        ("Abs", Item::Int(value)) => fitted(value.checked_abs(), element),
         ("Abs", Item::Float(value)) => Item::Float(value.abs()),
         // A size is never negative.
         ("Abs", Item::Symbol(_)) => item.clone(),
