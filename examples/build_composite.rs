@@ -22,10 +22,11 @@ use std::{
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use indicatif::HumanBytes;
 use sam_kit::{
-    composite::{BuildOptions, ComponentName, Composite, Plan, Recipe, RecipePrecision, Step, Wiring},
+    composite::{
+        BuildOptions, ComponentName, Composite, CompositeBuilder, Plan, Recipe, RecipePrecision, Step, Wiring,
+    },
     onnx_graph::PrecisionClass,
-    release_assets::{Cache, Manifest},
-    sam_runtime::error_chain,
+    sam_runtime::{ModelOrigin, error_chain},
 };
 
 /// Build composites of ONNX graphs.
@@ -100,8 +101,7 @@ enum Target {
 
 fn component(text: &str) -> Result<ComponentName, String> {
     let known = || ComponentName::ALL.map(ComponentName::name).join(", ");
-    let found = ComponentName::ALL.into_iter().find(|component| component.name() == text);
-    found.ok_or_else(|| format!("there are {}", known()))
+    ComponentName::named(text).ok_or_else(|| format!("there are {}", known()))
 }
 
 #[derive(Args)]
@@ -157,7 +157,7 @@ fn build(arguments: &Build) -> Result<String, Box<dyn Error>> {
     let (Some(model), Some(output)) = (&arguments.model, &arguments.output) else {
         return Err("a model and a folder to build into are needed".into());
     };
-    let composite = composite(model)?;
+    let composite = open(&ModelOrigin::resolve(model, None)?, Composite::builder())?;
     let recipes = if arguments.recipes.is_empty() {
         let wanted = |component: &ComponentName| arguments.component.is_none_or(|one| one == *component);
         let components = ComponentName::ALL.into_iter().filter(wanted);
@@ -198,14 +198,17 @@ impl Target {
     }
 }
 
-/// What is read from a composite's file, or found in a folder or archive.
-fn composite(model: &Path) -> Result<Composite, Box<dyn Error>> {
-    Ok(if is_composite_file(model) { Composite::read(model)? } else { Composite::open(graphs(model)?)? })
+/// What is read from a composite's file, or found in a folder or archive by what `builder` says.
+fn open(origin: &ModelOrigin, builder: CompositeBuilder) -> Result<Composite, Box<dyn Error>> {
+    Ok(match origin {
+        ModelOrigin::Composite { file, .. } => Composite::read(file)?,
+        other => builder.open(other.root())?,
+    })
 }
 
 fn config(arguments: &Config) -> Result<String, Box<dyn Error>> {
     // What is no composite has no components.
-    let composite = composite(&arguments.model)?;
+    let composite = open(&ModelOrigin::resolve(&arguments.model, None)?, Composite::builder())?;
     let precision = arguments.precision.of_recipes();
     if let Some(component) = arguments.component {
         let recipe = Recipe::new(component, precision);
@@ -219,28 +222,10 @@ fn config(arguments: &Config) -> Result<String, Box<dyn Error>> {
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-fn is_composite_file(model: &Path) -> bool {
-    model.is_file() && model.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
-}
-
 fn show(arguments: &Show) -> Result<String, Box<dyn Error>> {
-    let composite = open(arguments)?;
-    let plan = composite.plan()?;
-    let shown = format!("{composite}\n{}", runs(&plan));
-    let Some(path) = &arguments.output else { return Ok(shown) };
-    composite.write(path)?;
-    Ok(format!("{shown}written         {}\n", path.display()))
-}
-
-fn open(arguments: &Show) -> Result<Composite, Box<dyn Error>> {
-    let model = &arguments.model;
-    if is_composite_file(model) {
-        if !arguments.wires.is_empty() {
-            return Err(
-                "a composite's file says itself how its graphs are joined; --wire is for folders".into()
-            );
-        }
-        return Ok(Composite::read(model)?);
+    let origin = ModelOrigin::resolve(&arguments.model, None)?;
+    if matches!(origin, ModelOrigin::Composite { .. }) && !arguments.wires.is_empty() {
+        return Err("a composite's file says itself how its graphs are joined; --wire is for folders".into());
     }
     let wiring =
         arguments.wires.iter().fold(Wiring::new(), |wiring, (input, output)| wiring.wire(input, output));
@@ -248,22 +233,13 @@ fn open(arguments: &Show) -> Result<Composite, Box<dyn Error>> {
         Precision::Fp16 => vec![PrecisionClass::Fp16, PrecisionClass::Fp32],
         Precision::Fp32 => vec![PrecisionClass::Fp32],
     };
-    Ok(Composite::builder().wiring(wiring).precisions(precisions).open(graphs(model)?)?)
-}
-
-/// The folder that the graphs are in: unpacked and verified where it is a release.
-fn graphs(model: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    let is_release = model.join(Manifest::FILE_NAME).is_file();
-    if model.is_dir() && !is_release {
-        return Ok(model.to_owned());
-    }
-    let cache = Cache::new(Cache::default_root()?);
-    let release = if is_release {
-        cache.open_release_folder(model, "fp32", "onnx")?
-    } else {
-        cache.open_archive(model)?
-    };
-    Ok(release.root)
+    let builder = Composite::builder().wiring(wiring).precisions(precisions);
+    let composite = open(&origin, builder)?;
+    let plan = composite.plan()?;
+    let shown = format!("{composite}\n{}", runs(&plan));
+    let Some(path) = &arguments.output else { return Ok(shown) };
+    composite.write(path)?;
+    Ok(format!("{shown}written         {}\n", path.display()))
 }
 
 /// What runs when.

@@ -169,13 +169,13 @@ impl Composite {
             None => {
                 tell(BuildStep::Copy(plan.component))?;
                 copy(&source.path, &target)?;
-                for location in Plan::sidecars(source)? {
-                    let to = place.join(&location);
+                for location in &plan.sidecars {
+                    let to = place.join(location);
                     if let Some(parent) = to.parent() {
                         fs::create_dir_all(parent)
                             .map_err(|e| Error::Io { path: parent.to_owned(), source: e })?;
                     }
-                    copy(&source.folder().join(&location), &to)?;
+                    copy(&source.folder().join(location), &to)?;
                 }
             }
             Some(fp16) => {
@@ -188,8 +188,8 @@ impl Composite {
         }
         let recipe = place.join(RECIPE);
         fs::write(&recipe, plan.recipe.to_json()).map_err(|source| Error::Io { path: recipe, source })?;
-        for document in plan.along(self) {
-            copy(&document, &place.join(name_along(&document)))?;
+        for document in &plan.along {
+            copy(document, &place.join(name_along(document)))?;
         }
         if options.analyze {
             tell(BuildStep::Analyze(plan.component))?;

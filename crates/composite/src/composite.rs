@@ -30,6 +30,12 @@ pub struct CompositeBuilder {
     wiring: Wiring,
 }
 
+impl Default for CompositeBuilder {
+    fn default() -> Self {
+        Self { precisions: vec![PrecisionClass::Fp32], wiring: Wiring::new() }
+    }
+}
+
 impl CompositeBuilder {
     /// The precisions that may be used, best first; single precision alone where this is not called.
     #[must_use]
@@ -142,7 +148,7 @@ impl Composite {
 
     /// Starts with the default settings: single precision, the contract rules that come with the crate.
     pub fn builder() -> CompositeBuilder {
-        CompositeBuilder { precisions: vec![PrecisionClass::Fp32], wiring: Wiring::new() }
+        CompositeBuilder::default()
     }
 
     /// The folder that was opened.

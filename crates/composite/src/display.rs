@@ -1,10 +1,10 @@
 //! A composite as a table for a terminal.
 
-use std::{collections::BTreeSet, fmt};
+use std::fmt;
 
-use onnx_graph::{Port, write_shape};
+use onnx_graph::Port;
 
-use crate::{Composite, GraphFile, SettledBy};
+use crate::{Composite, GraphFile, SettledBy, error::type_of};
 
 impl fmt::Display for Composite {
     /// Both graphs with their ports and what each port is for, what runs per image and per prompt, and what is not used. Values that
@@ -67,13 +67,6 @@ fn head(f: &mut fmt::Formatter<'_>, role: &str, graph: &GraphFile) -> fmt::Resul
     writeln!(f, "{role:14}  {}, {}{quantized}", graph.file_name(), graph.precision)
 }
 
-fn type_of(port: &Port) -> String {
-    let mut text = port.element_type.to_string();
-    // Writing to a string does not fail.
-    let _ = write_shape(&mut text, &port.shape);
-    text
-}
-
 impl Composite {
     fn encoder_input(&self, port: &Port) -> String {
         let prompt = &self.pair.prompt;
@@ -97,11 +90,7 @@ impl Composite {
         if fed.is_empty() {
             return "not used".to_owned();
         }
-        let from: BTreeSet<&str> = self.pair.encoder.inputs_of(&port.name).collect();
-        let of_prompt = [&self.pair.prompt.coordinates, &self.pair.prompt.labels]
-            .iter()
-            .any(|name| from.contains(name.as_str()));
-        let when = if of_prompt { "per prompt" } else { "per image, kept" };
+        let when = if self.pair.needs(&port.name).points { "per prompt" } else { "per image, kept" };
         if fed == [port.name.as_str()] { when.to_owned() } else { format!("{when}; to {}", fed.join(", ")) }
     }
 

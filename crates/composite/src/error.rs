@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use onnx_graph::{Port, PrecisionClass};
+use onnx_graph::{Port, PrecisionClass, write_shape};
 
 use crate::Mismatch;
 
@@ -377,6 +377,14 @@ impl fmt::Display for Rejection {
 
 pub(crate) fn join<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// A port's element type and shape.
+pub(crate) fn type_of(port: &Port) -> String {
+    let mut text = port.element_type.to_string();
+    // Writing to a string does not fail.
+    let _ = write_shape(&mut text, &port.shape);
+    text
 }
 
 /// Text of a file's, with what would break the line or steer a terminal as escapes.

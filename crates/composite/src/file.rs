@@ -2,18 +2,19 @@
 
 use std::{
     fs,
-    io::{Read, Write},
+    io::Write,
     path::{Component, Path, PathBuf},
 };
 
 use onnx_graph::ElementType;
-use release_assets::sha256_file;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     ChannelOrder, Composite, CoordinateSpace, Error, GraphFile, Pair, Preprocessing, ResizeRule, Result,
     SettledBy, Wire, Wiring,
     error::{causes, one_line},
+    files::{self, folder_of, sha256},
+    metadata::MAX_SIDE,
     select,
 };
 
@@ -57,13 +58,7 @@ struct Graph {
 struct Prompt {
     coordinates: String,
     labels: String,
-    space: Space,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Space {
-    Unit,
+    space: CoordinateSpace,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -89,25 +84,12 @@ enum By {
 struct Image {
     width: u32,
     height: u32,
-    resize: Resize,
-    channels: Channels,
+    resize: ResizeRule,
+    channels: ChannelOrder,
     range: [f32; 2],
     mean: [f32; 3],
     std: [f32; 3],
     element_type: Element,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Resize {
-    Stretch,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Channels {
-    Rgb,
-    Bgr,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -136,9 +118,7 @@ impl Composite {
             prompt: Prompt {
                 coordinates: prompt.coordinates.clone(),
                 labels: prompt.labels.clone(),
-                space: match prompt.space {
-                    CoordinateSpace::Unit => Space::Unit,
-                },
+                space: prompt.space,
             },
             wires: wires.iter().map(WireEntry::of).collect(),
             masks: masks.clone(),
@@ -188,25 +168,9 @@ fn wrong(path: &Path, reason: impl AsRef<str>) -> Error {
     Error::CompositeFile { path: path.to_owned(), reason: one_line(reason.as_ref()) }
 }
 
-/// The folder that a file is in; of a name alone the current one.
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
 fn parse(path: &Path) -> Result<Document> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
-    // Opening a pipe would wait for a writer.
-    if !fs::metadata(path).map_err(io)?.is_file() {
-        return Err(wrong(path, "it is no regular file"));
-    }
-    let mut text = Vec::new();
-    fs::File::open(path).map_err(io)?.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(io)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(wrong(path, format!("it has more bytes than the limit of {MAX_BYTES}")));
-    }
+    let text = files::read(path, MAX_BYTES)
+        .map_err(|why| why.of_document(path, MAX_BYTES, |reason| wrong(path, reason)))?;
     // The schema first: what another one holds is not this one's mistake.
     let version: Version = serde_json::from_slice(&text).map_err(|e| wrong(path, e.to_string()))?;
     if version.schema != SCHEMA {
@@ -214,10 +178,6 @@ fn parse(path: &Path) -> Result<Document> {
         return Err(wrong(path, reason));
     }
     serde_json::from_slice(&text).map_err(|e| wrong(path, e.to_string()))
-}
-
-fn sha256(path: &Path) -> Result<String> {
-    sha256_file(path).map_err(|source| Error::Hash { path: path.to_owned(), source })
 }
 
 impl Graph {
@@ -314,13 +274,8 @@ impl Image {
         Ok(Self {
             width,
             height,
-            resize: match resize {
-                ResizeRule::Stretch => Resize::Stretch,
-            },
-            channels: match channels {
-                ChannelOrder::Rgb => Channels::Rgb,
-                ChannelOrder::Bgr => Channels::Bgr,
-            },
+            resize,
+            channels,
             range,
             mean,
             std,
@@ -340,11 +295,6 @@ impl Image {
             Element::Float16 => ElementType::Float16,
             Element::Uint8 => ElementType::Uint8,
         };
-        let channels = match self.channels {
-            Channels::Rgb => ChannelOrder::Rgb,
-            Channels::Bgr => ChannelOrder::Bgr,
-        };
-        let Resize::Stretch = self.resize;
         let image = pair.encoder.input(&pair.image).ok_or("the image encoder has no image")?;
         let sizes = [1, 3, u64::from(self.height), u64::from(self.width)];
         let fits = image.element_type == element_type
@@ -355,18 +305,13 @@ impl Image {
         if !fits {
             return Err(format!("a picture of {element_type}{sizes:?} does not fit the graph's {image}"));
         }
-        if !(1..=16384).contains(&self.width) || !(1..=16384).contains(&self.height) {
+        if !(1..=MAX_SIDE).contains(&self.width) || !(1..=MAX_SIDE).contains(&self.height) {
             return Err(format!("{}x{} is no size of an image", self.width, self.height));
         }
-        let found = Preprocessing::stretch(self.width, self.height)
-            .channels(channels)
-            .range(self.range)
-            .normalized(self.mean, self.std)
-            .element_type(element_type);
-        let bytes = Preprocessing::stretch(self.width, self.height)
-            .channels(channels)
-            .range([0.0, 255.0])
-            .element_type(ElementType::Uint8);
+        let plain = Preprocessing { resize: self.resize, ..Preprocessing::stretch(self.width, self.height) };
+        let plain = plain.channels(self.channels);
+        let found = plain.range(self.range).normalized(self.mean, self.std).element_type(element_type);
+        let bytes = plain.range([0.0, 255.0]).element_type(ElementType::Uint8);
         let mut numbers = self.range.iter().chain(&self.mean).chain(&self.std);
         if numbers.any(|v| !v.is_finite())
             || self.std.contains(&0.0)

@@ -6,7 +6,7 @@ use std::{
 
 use onnx_graph::{Dependences, Model, Node, Port, PrecisionClass};
 
-use crate::{Error, Offset, Result};
+use crate::{Error, Offset, Result, files::folder_of};
 
 /// How deep below the folder graphs are looked for: a release has one top folder, a repository a few.
 const MAX_DEPTH: usize = 6;
@@ -79,10 +79,7 @@ impl GraphFile {
 
     /// The folder that the graph's sidecars are relative to.
     pub fn folder(&self) -> &Path {
-        match self.path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        }
+        folder_of(&self.path)
     }
 
     /// The file's name without its folder.

@@ -7,6 +7,7 @@ mod contract;
 mod display;
 mod error;
 mod file;
+mod files;
 mod graph_file;
 mod metadata;
 mod outputs;

@@ -1,22 +1,30 @@
 use std::{
     collections::BTreeMap,
-    fmt, fs,
-    io::Read,
+    fmt,
     path::{Path, PathBuf},
 };
 
-use onnx_graph::{ElementType, Port, write_shape};
-use serde::Deserialize;
+use onnx_graph::{ElementType, Port};
+use serde::{Deserialize, Serialize};
 
-use crate::{Error, GraphFile, MetadataRule, Result, error::one_line, select::Pair};
+use crate::{
+    Error, GraphFile, MetadataRule, Result,
+    error::{one_line, type_of},
+    files::{self, NotRead},
+    select::Pair,
+};
 
 /// The publisher's document; releases carry it in one form or the other.
 const FILE_NAMES: [&str; 2] = ["metadata.json", "metadata.yaml"];
 /// The publisher's files have a few kilobytes.
 const MAX_BYTES: u64 = 16 << 20;
 
+/// A longer side is no encoder's; it would be an absurd allocation later.
+pub(crate) const MAX_SIDE: u32 = 16384;
+
 /// How a picture is brought to a graph's input size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ResizeRule {
     /// Width and height each on its own, without padding: what SAM 2 does.
@@ -24,7 +32,8 @@ pub enum ResizeRule {
 }
 
 /// Which colour comes first in the image input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChannelOrder {
     /// Red, green, blue.
@@ -204,20 +213,15 @@ fn read(folder: &Path) -> Result<(PathBuf, Document)> {
 
 fn read_file(path: &Path) -> Result<Option<Document>> {
     let fail = |rule| Error::Metadata { path: path.to_owned(), rule };
-    let io = |source| Error::Io { path: path.to_owned(), source };
-    // Opening a pipe would wait for a writer: only a regular file is metadata.
-    match fs::metadata(path) {
-        Ok(found) if found.is_file() => {}
-        Ok(_) => return Err(fail(MetadataRule::Malformed("it is no regular file".to_owned()))),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(io(e)),
-    }
-    let file = fs::File::open(path).map_err(io)?;
-    let mut text = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(io)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(fail(MetadataRule::TooLarge { limit: MAX_BYTES }));
-    }
+    let text = match files::read(path, MAX_BYTES) {
+        Ok(text) => text,
+        Err(NotRead::Absent(_)) => return Ok(None),
+        Err(NotRead::NoFile) => {
+            return Err(fail(MetadataRule::Malformed("it is no regular file".to_owned())));
+        }
+        Err(NotRead::TooLarge) => return Err(fail(MetadataRule::TooLarge { limit: MAX_BYTES })),
+        Err(NotRead::Io(source)) => return Err(Error::Io { path: path.to_owned(), source }),
+    };
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text);
     let document = if path.extension().is_some_and(|e| e == "yaml") {
         let text = std::str::from_utf8(text).map_err(|e| fail(MetadataRule::Malformed(e.to_string())))?;
@@ -285,11 +289,7 @@ fn check_ports(ports: &[Port], described: &BTreeMap<String, Tensor>) -> Result<(
             dims && p.element_type.to_string() == tensor.dtype
         });
         if !fits {
-            let mut actual = String::from("missing");
-            if let Some(port) = port {
-                actual = port.element_type.to_string();
-                let _ = write_shape(&mut actual, &port.shape);
-            }
+            let actual = port.map_or_else(|| "missing".to_owned(), type_of);
             let described = format!(
                 "{}[{}]",
                 tensor.dtype,
@@ -337,8 +337,7 @@ fn image_contract(name: &str, tensor: &Tensor) -> Result<Preprocessing, Metadata
         "bgr" => ChannelOrder::Bgr,
         other => return Err(unsupported(format!("the color format {other}"), "rgb and bgr")),
     };
-    // A side of more than 16384 is no encoder's; it would be an absurd allocation later.
-    let side = |size: u64| u32::try_from(size).ok().filter(|s| (1..=16384).contains(s));
+    let side = |size: u64| u32::try_from(size).ok().filter(|s| (1..=MAX_SIDE).contains(s));
     match *tensor.shape.as_slice() {
         [1, 3, height, width] if side(height).is_some() && side(width).is_some() => {
             let plain = Preprocessing::stretch(width as u32, height as u32);

@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fmt, path::PathBuf};
 
 use onnx_graph::{Model, Port};
 
-use crate::{Composite, Error, GraphFile, Result};
+use crate::{Composite, Error, GraphFile, Result, select::Needs};
 
 /// A part of a composite that is run as one graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -102,11 +102,7 @@ impl Plan {
         let (mut of_image, mut of_prompt, mut of_both) = (Vec::new(), Vec::new(), Vec::new());
         let outputs: BTreeSet<&str> = pair.wires.iter().map(|wire| wire.output.as_str()).collect();
         for port in outputs {
-            let (mut image, mut points) = (false, false);
-            for input in encoder.inputs_of(port) {
-                image |= input == pair.image;
-                points |= input == pair.prompt.coordinates || input == pair.prompt.labels;
-            }
+            let Needs { image, points } = pair.needs(port);
             match (image, points) {
                 (true, true) => of_both.push(port),
                 (false, true) => of_prompt.push(port),

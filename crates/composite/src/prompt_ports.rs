@@ -1,11 +1,13 @@
 use std::fmt;
 
 use onnx_graph::{Dim, ElementType, Port};
+use serde::{Deserialize, Serialize};
 
 use crate::outputs::only;
 
 /// In which unit a graph wants its coordinates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CoordinateSpace {
     /// From 0 to 1 over the image's width and height, whatever the port is called (the publisher's is

@@ -3,14 +3,14 @@
 mod fields;
 mod quant;
 
-use std::{fmt, fs, io::Read, path::Path};
+use std::{fmt, path::Path};
 
 use onnx_graph::Fp16Options;
 use serde_json::{Map, Value};
 
 use self::fields::{Fields, nearest};
 pub use self::quant::{QuantMode, Quantization};
-use crate::{Composite, Error, GraphFile, Result, error::one_line};
+use crate::{Composite, Error, GraphFile, Result, error::one_line, files};
 
 /// Recipes have a kilobyte or two.
 const MAX_BYTES: u64 = 1 << 20;
@@ -102,7 +102,8 @@ impl ComponentName {
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
+    /// The component of this name.
+    pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|component| component.name() == name)
     }
 
@@ -170,20 +171,9 @@ impl Recipe {
     /// Reads a recipe's file.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let io = |source| Error::Io { path: path.to_owned(), source };
         let fail = |reason: String| Error::Recipe { path: Some(path.to_owned()), reason: one_line(&reason) };
-        if !fs::metadata(path).map_err(io)?.is_file() {
-            return Err(fail("it is no regular file".to_owned()));
-        }
-        let mut text = String::new();
-        let file = fs::File::open(path).map_err(io)?;
-        file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|e| match e.kind() {
-            std::io::ErrorKind::InvalidData => fail("it is not UTF-8".to_owned()),
-            _ => io(e),
-        })?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(fail(format!("it has more bytes than the limit of {MAX_BYTES}")));
-        }
+        let bytes = files::read(path, MAX_BYTES).map_err(|why| why.of_document(path, MAX_BYTES, fail))?;
+        let text = String::from_utf8(bytes).map_err(|_| fail("it is not UTF-8".to_owned()))?;
         parse(&text).map_err(fail)
     }
 

@@ -30,6 +30,23 @@ pub struct Pair {
     pub scores: String,
 }
 
+/// What an output of the encoder is computed from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    pub(crate) image: bool,
+    pub(crate) points: bool,
+}
+
+impl Pair {
+    pub(crate) fn needs(&self, output: &str) -> Needs {
+        let from = |name: &String| self.encoder.inputs_of(output).any(|input| input == name);
+        Needs {
+            image: from(&self.image),
+            points: from(&self.prompt.coordinates) || from(&self.prompt.labels),
+        }
+    }
+}
+
 /// Chooses the one best pair among `graphs`, whatever their order.
 ///
 /// `precisions` lists the precisions that may be used, best first; among pairs of one precision an unquantised one is

@@ -99,16 +99,12 @@ impl Resolved<'_> {
         for input in &decoder.inputs {
             let given = self.given.get(&input.name).map(|output| (output, SettledBy::Caller));
             let ruled = || {
-                let wire = |rule: &&ContractRule| {
-                    Some((rule.wires.get(&input.name)?.clone(), SettledBy::Contract(rule.name.clone())))
-                };
-                rules.iter().find_map(wire)
+                rules.iter().find_map(|rule| {
+                    Some((rule.wires.get(&input.name)?, SettledBy::Contract(rule.name.clone())))
+                })
             };
-            let (output, settled_by) = given
-                .map(|(output, by)| (output.clone(), by))
-                .or_else(ruled)
-                .unwrap_or_else(|| (input.name.clone(), SettledBy::Name));
-            if let Some(output) = encoder.output(&output) {
+            let (output, settled_by) = given.or_else(ruled).unwrap_or((&input.name, SettledBy::Name));
+            if let Some(output) = encoder.output(output) {
                 joined.push((output, input, settled_by));
             }
         }
@@ -134,10 +130,8 @@ pub(crate) fn check(encoder: &GraphFile, wires: &[Wire]) -> Result<()> {
         // Sizes that are left open may turn out to be the same.
         let fits = |port: &&Port| !used(port) && unify([(*port, consumed)]).is_ok();
         if let Some(other) = encoder.outputs.iter().find(fits) {
-            let names = |from: &str, to: &str| {
-                encoder.offsets.iter().any(|offset| offset.output == from && offset.of == to)
-            };
-            let derived = names(&other.name, &wire.output) || names(&wire.output, &other.name);
+            let ends = [&other.name, &wire.output];
+            let derived = encoder.offsets.iter().any(|o| ends.contains(&&o.output) && ends.contains(&&o.of));
             return Err(Error::AmbiguousWiring {
                 encoder: encoder.path.clone(),
                 consumed: wire.input.clone(),

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use composite::{Component, Composite, Feed, Step, Value, Wiring};
+use composite::{Component, Composite, CompositeBuilder, Feed, Step, Value, Wiring};
 use image::RgbImage;
 use ndarray::{Array2, Axis};
 use onnx_graph::PrecisionClass;
@@ -25,8 +25,7 @@ use crate::{
 pub struct SegmenterBuilder {
     engine: EngineOptions,
     cache: Option<Cache>,
-    wiring: Wiring,
-    precisions: Option<Vec<PrecisionClass>>,
+    composite: CompositeBuilder,
 }
 
 impl SegmenterBuilder {
@@ -62,7 +61,7 @@ impl SegmenterBuilder {
     /// needs ONNX Runtime.
     #[must_use]
     pub fn precisions(mut self, precisions: impl IntoIterator<Item = PrecisionClass>) -> Self {
-        self.precisions = Some(precisions.into_iter().collect());
+        self.composite = self.composite.precisions(precisions);
         self
     }
 
@@ -70,7 +69,7 @@ impl SegmenterBuilder {
     /// `composite` settle it.
     #[must_use]
     pub fn wiring(mut self, wiring: Wiring) -> Self {
-        self.wiring = wiring;
+        self.composite = self.composite.wiring(wiring);
         self
     }
 
@@ -99,11 +98,7 @@ impl SegmenterBuilder {
             let composite = Composite::read(file)?;
             return Ok((origin, composite));
         }
-        let mut builder = Composite::builder().wiring(self.wiring.clone());
-        if let Some(precisions) = &self.precisions {
-            builder = builder.precisions(precisions.iter().copied());
-        }
-        let composite = builder.open(origin.root())?;
+        let composite = self.composite.clone().open(origin.root())?;
         Ok((origin, composite))
     }
 }

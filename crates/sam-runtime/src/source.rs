@@ -32,8 +32,8 @@ pub enum ModelOrigin {
 
 impl ModelOrigin {
     /// Finds the graphs' folder for a path: an archive, a folder that holds one beside its `release_assets.json`, a folder of
-    /// graphs, or a composite's JSON file.
-    pub(crate) fn resolve(path: &Path, cache: Option<&Cache>) -> Result<Self> {
+    /// graphs, or a composite's JSON file. An archive is verified and unpacked into `cache`; the user's where it is `None`.
+    pub fn resolve(path: &Path, cache: Option<&Cache>) -> Result<Self> {
         let found = std::fs::metadata(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => Error::NoModel { path: path.to_owned() },
             _ => Error::Io { path: path.to_owned(), source },

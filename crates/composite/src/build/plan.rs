@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -17,6 +16,10 @@ pub(super) struct Plan {
     pub(super) recipe: Recipe,
     /// How it is brought to half precision; `None` takes it over as it is.
     pub(super) fp16: Option<Fp16Options>,
+    /// The sidecars of its graph, as the graph names them.
+    pub(super) sidecars: BTreeSet<String>,
+    /// The publisher's documents that go along with it.
+    pub(super) along: Vec<PathBuf>,
 }
 
 impl Plan {
@@ -35,7 +38,13 @@ impl Plan {
             }
             // Half precision already: converted again it would be the same.
             let fp16 = recipe.fp16().filter(|_| graph.precision != PrecisionClass::Fp16);
-            plans.push(Self { component, recipe: recipe.clone(), fp16 });
+            plans.push(Self {
+                component,
+                recipe: recipe.clone(),
+                fp16,
+                sidecars: sidecars(graph)?,
+                along: along(graph, composite),
+            });
         }
         if plans.is_empty() {
             return Err(refused("there is no recipe".to_owned()));
@@ -48,27 +57,25 @@ impl Plan {
     pub(super) fn inputs(&self, composite: &Composite) -> Result<Vec<FileRecord>> {
         let source = self.component.graph(composite);
         let mut files = vec![source.path.clone()];
-        files.extend(Self::sidecars(source)?.iter().map(|location| source.folder().join(location)));
-        files.extend(self.along(composite));
+        files.extend(self.sidecars.iter().map(|location| source.folder().join(location)));
+        files.extend(self.along.iter().cloned());
         files.iter().map(|file| FileRecord::of(file, composite.folder())).collect()
     }
+}
 
-    /// The sidecars of a graph, as it names them.
-    pub(super) fn sidecars(source: &GraphFile) -> Result<BTreeSet<String>> {
-        let entries = external_data::list(&source.model()?, &source.path)
-            .map_err(|error| Error::Graph { path: source.path.clone(), source: error })?;
-        Ok(entries.into_iter().map(|entry| entry.location).collect())
-    }
+fn sidecars(graph: &GraphFile) -> Result<BTreeSet<String>> {
+    let entries = external_data::list(&graph.model()?, &graph.path)
+        .map_err(|error| Error::Graph { path: graph.path.clone(), source: error })?;
+    Ok(entries.into_iter().map(|entry| entry.location).collect())
+}
 
-    /// The publisher's documents: those beside the graph, else those of a folder above it, up to the composite's.
-    pub(super) fn along(&self, composite: &Composite) -> Vec<PathBuf> {
-        let graph = self.component.graph(composite);
-        let above = |name: &&str| {
-            let folders = graph.folder().ancestors().take_while(|at| at.starts_with(composite.folder()));
-            folders.map(|folder| folder.join(name)).find(|path| fs::metadata(path).is_ok_and(|m| m.is_file()))
-        };
-        ALONG.iter().filter_map(above).collect()
-    }
+/// The publisher's documents: those beside the graph, else those of a folder above it, up to the composite's.
+fn along(graph: &GraphFile, composite: &Composite) -> Vec<PathBuf> {
+    let above = |name: &&str| {
+        let folders = graph.folder().ancestors().take_while(|at| at.starts_with(composite.folder()));
+        folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+    };
+    ALONG.iter().filter_map(above).collect()
 }
 
 fn refused(reason: String) -> Error {

@@ -3,15 +3,17 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::{Read, Write},
-    path::Path,
+    io::Write,
+    path::{Path, PathBuf},
 };
 
-use release_assets::sha256_file;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Error, Recipe, Result};
+use crate::{
+    Error, Recipe, Result,
+    files::{self, NotRead, sha256},
+};
 
 const NAME: &str = "build.json";
 const SCHEMA: u32 = 1;
@@ -69,15 +71,18 @@ impl ComponentRecord {
 impl FileRecord {
     pub(super) fn of(path: &Path, folder: &Path) -> Result<Self> {
         let bytes = fs::metadata(path).map_err(|source| Error::Io { path: path.to_owned(), source })?.len();
-        let sha256 = sha256_file(path).map_err(|source| Error::Hash { path: path.to_owned(), source })?;
-        let below = path.strip_prefix(folder).unwrap_or(path);
-        let parts: Vec<_> = below.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-        Ok(Self { path: parts.join("/"), bytes, sha256 })
+        Ok(Self { path: below(path, folder), bytes, sha256: sha256(path)? })
     }
 }
 
-/// All files below a folder, sorted by their paths.
-pub(super) fn files_below(folder: &Path) -> Result<Vec<FileRecord>> {
+/// A path below a folder, its parts joined by `/`.
+fn below(path: &Path, folder: &Path) -> String {
+    let parts = path.strip_prefix(folder).unwrap_or(path).components();
+    parts.map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+/// All files below a folder but the record itself.
+fn paths_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut waiting = vec![folder.to_owned()];
     while let Some(at) = waiting.pop() {
@@ -87,10 +92,17 @@ pub(super) fn files_below(folder: &Path) -> Result<Vec<FileRecord>> {
             if entry.file_type().map_err(io)?.is_dir() {
                 waiting.push(entry.path());
             } else if entry.path() != folder.join(NAME) {
-                found.push(FileRecord::of(&entry.path(), folder)?);
+                found.push(entry.path());
             }
         }
     }
+    Ok(found)
+}
+
+/// The same with their hashes, sorted by their paths.
+pub(super) fn files_below(folder: &Path) -> Result<Vec<FileRecord>> {
+    let records = paths_below(folder)?.into_iter().map(|path| FileRecord::of(&path, folder));
+    let mut found = records.collect::<Result<Vec<_>>>()?;
     found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
@@ -112,23 +124,16 @@ impl BuildRecord {
     /// The record of the build that is in a folder; `None` where there is none.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
-        let io = |source| Error::Io { path: path.clone(), source };
         let damaged = |reason: String| Error::Build { folder: folder.to_owned(), reason };
-        match fs::metadata(&path) {
-            Ok(found) if found.is_file() => {}
-            Ok(_) => return Err(damaged(format!("{NAME} is no regular file"))),
-            Err(e)
-                if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
-            {
-                return Ok(None);
+        let text = match files::read(&path, MAX_BYTES) {
+            Ok(text) => text,
+            Err(NotRead::Absent(_)) => return Ok(None),
+            Err(NotRead::NoFile) => return Err(damaged(format!("{NAME} is no regular file"))),
+            Err(NotRead::TooLarge) => {
+                return Err(damaged(format!("{NAME} has more bytes than the limit of {MAX_BYTES}")));
             }
-            Err(e) => return Err(io(e)),
-        }
-        let mut text = Vec::new();
-        fs::File::open(&path).map_err(io)?.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(io)?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(damaged(format!("{NAME} has more bytes than the limit of {MAX_BYTES}")));
-        }
+            Err(NotRead::Io(source)) => return Err(Error::Io { path, source }),
+        };
         // Other programs have files of this name, and builds of theirs are not ours to replace.
         let found: Self = serde_json::from_slice(&text).map_err(|e| {
             damaged(format!("{NAME} is not of this crate's form: {e}; the folder is left alone"))
@@ -139,10 +144,11 @@ impl BuildRecord {
 
     /// What was not built is somebody's, and would be lost with a build that is replaced.
     fn refuse_strangers(&self, folder: &Path) -> Result<()> {
-        let built = |found: &FileRecord| self.outputs.iter().any(|file| file.path == found.path);
-        match files_below(folder)?.iter().find(|found| !built(found)) {
-            Some(file) => {
-                let reason = format!("`{}` was not built: it is left alone", file.path);
+        let mut found: Vec<String> = paths_below(folder)?.iter().map(|path| below(path, folder)).collect();
+        found.sort_unstable();
+        match found.iter().find(|path| !self.outputs.iter().any(|file| file.path == **path)) {
+            Some(path) => {
+                let reason = format!("`{path}` was not built: it is left alone");
                 Err(Error::Build { folder: folder.to_owned(), reason })
             }
             None => Ok(()),

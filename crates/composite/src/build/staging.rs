@@ -1,14 +1,10 @@
 //! A folder that is made aside and takes its place as a whole.
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::Path};
 
 use tempfile::TempDir;
 
-use crate::{Error, Result};
+use crate::{Error, Result, files::folder_of};
 
 /// What is not published is removed.
 pub(super) struct Staging(TempDir);
@@ -16,7 +12,7 @@ pub(super) struct Staging(TempDir);
 impl Staging {
     /// In the folder that `target` will be in, which is made where it is missing.
     pub(super) fn beside(target: &Path) -> Result<Self> {
-        let parent = parent(target);
+        let parent = folder_of(target);
         let io = |source| Error::Io { path: parent.to_owned(), source };
         fs::create_dir_all(parent).map_err(io)?;
         tempfile::Builder::new().prefix(".build-").tempdir_in(parent).map(Self).map_err(io)
@@ -39,13 +35,13 @@ impl Staging {
             }
             Err(error) => return Err(io(error)),
         }
-        sync(parent(target));
+        sync(folder_of(target));
         // What is aside now, if anything is, goes with `self`.
         Ok(())
     }
 
     fn replace(&self, target: &Path) -> io::Result<()> {
-        let aside = tempfile::Builder::new().prefix(".build-").tempdir_in(parent(target))?;
+        let aside = tempfile::Builder::new().prefix(".build-").tempdir_in(folder_of(target))?;
         let old = aside.path().join("old");
         fs::rename(target, &old)?;
         let Err(error) = fs::rename(self.path(), target) else { return Ok(()) };
@@ -69,13 +65,6 @@ fn exchange(one: &Path, other: &Path) -> bool {
     {
         let _ = (one, other);
         false
-    }
-}
-
-fn parent(target: &Path) -> &Path {
-    match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
     }
 }
 
@@ -105,14 +94,10 @@ fn sync(folder: &Path) {
 
 /// A file's bytes under another name, durable.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
-    let io = |path: &Path| {
-        let path: PathBuf = path.to_owned();
-        move |source| Error::Io { path, source }
-    };
-    let mut source = fs::File::open(from).map_err(io(from))?;
-    let mut target = fs::File::create(to).map_err(io(to))?;
-    io::copy(&mut source, &mut target).map_err(io(to))?;
-    target.flush().and_then(|()| target.sync_all()).map_err(io(to))
+    let writing = |source| Error::Io { path: to.to_owned(), source };
+    let mut source = fs::File::open(from).map_err(|source| Error::Io { path: from.to_owned(), source })?;
+    let mut target = fs::File::create(to).map_err(writing)?;
+    io::copy(&mut source, &mut target).and_then(|_| target.sync_all()).map_err(writing)
 }
 
 /// A folder that is there and holds anything but a build stays as it is.

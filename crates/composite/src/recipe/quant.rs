@@ -95,6 +95,8 @@ impl fmt::Display for QuantMode {
 }
 
 impl QuantMode {
+    const ALL: [Self; 4] = [Self::Fp16, Self::Static, Self::Dynamic, Self::Rtn];
+
     fn name(self) -> &'static str {
         match self {
             Self::Fp16 => "fp16",
@@ -143,16 +145,14 @@ impl Quantization {
 
     pub(super) fn parse(mut found: Map<String, Value>) -> Result<Self, String> {
         let mode = match found.get("mode") {
-            Some(Value::String(mode)) => match mode.as_str() {
-                "fp16" => QuantMode::Fp16,
-                "static" | "qdq" => QuantMode::Static,
-                "dynamic" => QuantMode::Dynamic,
-                "rtn" => QuantMode::Rtn,
-                other => {
-                    let known = ["fp16", "static", "dynamic", "rtn"];
-                    return Err(format!("quant.mode is `{other}`{}", nearest(other, &known)));
-                }
-            },
+            Some(Value::String(name)) if name == "qdq" => QuantMode::Static,
+            Some(Value::String(name)) => {
+                let named = QuantMode::ALL.into_iter().find(|mode| mode.name() == name);
+                named.ok_or_else(|| {
+                    let known = QuantMode::ALL.map(QuantMode::name);
+                    format!("quant.mode is `{name}`{}", nearest(name, &known))
+                })?
+            }
             Some(other) => return Err(format!("quant.mode is {other}, not a text")),
             None => return Err("quant.mode is left out".to_owned()),
         };
